@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// Every limit of the product. A limit that is reached is named, with its figure, in the error that says so.
+namespace fermata::limits {
+
+// --- mailbox and rings
+inline constexpr std::size_t kControlCallsMax = 4096;  // pause, cancel: waiting for the engine thread
+inline constexpr std::size_t kWorkCallsMax = 1024;     // submit, resume, read: waiting for the engine thread
+inline constexpr std::size_t kEventRingMax = 1024;     // events of one generation that its reader has not taken
+inline constexpr std::size_t kEventsPerTokenMax = 4;   // what one step may push for one generation
+static_assert(kEventsPerTokenMax * 8 <= kEventRingMax, "a reader must be allowed to lag by a few tokens");
+
+// --- generations
+inline constexpr std::size_t kGenerationsMax = 4096;          // queued, running, paused, not yet forgotten
+inline constexpr std::size_t kQueuedMax = 1024;               // of them waiting for admission
+inline constexpr std::int32_t kTokensMax = 1 << 20;           // of one generation, prompt included
+inline constexpr std::int64_t kNoProgressTimeoutMs = 30'000;  // of running time
+inline constexpr std::int64_t kInterruptReachMs = 1'000;      // an interrupt not reached by then is reported
+
+// --- the pool (libllama's LLAMA_MAX_SEQ is 256; one id is kept for moving pages)
+inline constexpr std::int32_t kSequencesMax = 256;
+inline constexpr std::int32_t kPageTokens = 64;
+
+// --- one step
+inline constexpr std::int32_t kDecodeRowsMax = 64;      // rows of one decode call; each reserves a row of logits
+inline constexpr std::int32_t kPrefillRowsMax = 128;    // rows of one prefill chunk when nobody waits for a token
+inline constexpr std::int32_t kPrefillRowsShared = 32;  // the same beside running streams
+
+// --- sampling and stop rules
+inline constexpr std::size_t kStopStringsMax = 16;
+inline constexpr std::size_t kStopStringBytesMax = 1024;
+inline constexpr std::size_t kGrammarBytesMax = 256 * 1024;
+inline constexpr std::size_t kSchemaDepthMax = 64;
+inline constexpr std::size_t kLogitBiasMax = 4096;
+inline constexpr std::int32_t kTopLogprobsMax = 20;
+inline constexpr std::int32_t kHistoryTokensMax = 8192;  // window of penalties and DRY
+
+}  // namespace fermata::limits

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace fermata {
+
+// Messages from many threads to one owner. Two lanes: control (pause, cancel, signal) is always handed over before work
+// (submit, resume, read) and has room of its own, so that a flood of work cannot keep an interrupt out.
+// Bounded: a full lane answers kBusy. Never blocks the sender.
+template <class Message>
+class Mailbox {
+ public:
+  enum class Lane { kControl, kWork };
+
+  Mailbox(std::size_t n_control_max, std::size_t n_work_max) : n_control_max_(n_control_max), n_work_max_(n_work_max) {}
+
+  Result<void> put(Lane lane, Message message) {
+    {
+      std::lock_guard lock(mutex_);
+      if (closed_) return Error{Code::kWrongState, "the server is stopping", {}, true};
+      auto& queue = lane == Lane::kControl ? control_ : work_;
+      const std::size_t limit = lane == Lane::kControl ? n_control_max_ : n_work_max_;
+      if (queue.size() >= limit)
+        return Error{Code::kBusy, "too many calls are waiting; try again", "limit " + std::to_string(limit), true};
+      queue.push_back(std::move(message));
+    }
+    arrived_.notify_one();
+    return {};
+  }
+
+  // Owner: takes everything that waits, control first, each lane in order of arrival.
+  std::vector<Message> take_all() {
+    std::lock_guard lock(mutex_);
+    return take_locked();
+  }
+
+  // Owner: as take_all(), but sleeps until something arrives, the mailbox is closed, or `at_most` has passed.
+  std::vector<Message> wait_and_take_all(Duration at_most) {
+    std::unique_lock lock(mutex_);
+    arrived_.wait_for(lock, std::chrono::nanoseconds(at_most.ns),
+                      [this] { return closed_ || !control_.empty() || !work_.empty(); });
+    return take_locked();
+  }
+
+  // From now on put() refuses; what already waits can still be taken.
+  void close() {
+    {
+      std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    arrived_.notify_all();
+  }
+
+ private:
+  std::vector<Message> take_locked() {
+    std::vector<Message> taken;
+    taken.reserve(control_.size() + work_.size());
+    for (auto* queue : {&control_, &work_}) {
+      for (auto& message : *queue) taken.push_back(std::move(message));
+      queue->clear();
+    }
+    return taken;
+  }
+
+  const std::size_t n_control_max_;
+  const std::size_t n_work_max_;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<Message> control_;
+  std::deque<Message> work_;
+  bool closed_ = false;
+};
+
+}  // namespace fermata

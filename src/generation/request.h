@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "engine/engine.h"
+#include "engine/sampling/params.h"
+
+namespace fermata {
+
+struct Request {
+  std::vector<TokenId> prompt;
+  SamplingParams sampling;
+  std::vector<std::string> stop;
+  std::int32_t n_tokens_max = -1;        // generated ones; -1: as many as fit; 0: compute the prompt only
+  std::int32_t priority = 0;             // larger is sooner
+  std::optional<std::int32_t> pause_at;  // pause when so many tokens have been generated (0: before the first)
+  std::optional<Duration> timeout;       // of running time
+};
+
+// A request that was checked against the model and the limits. Only validate() makes one, so whoever holds one need not
+// check again.
+class ValidRequest {
+ public:
+  const Request& operator*() const { return request_; }
+  const Request* operator->() const { return &request_; }
+
+ private:
+  friend Result<ValidRequest> validate(Request, const EngineInfo&, const Vocabulary&, const SamplerFactory&);
+  explicit ValidRequest(Request request) : request_(std::move(request)) {}
+  Request request_;
+};
+
+// Refuses, naming field and both figures: an empty prompt, tokens outside the vocabulary, a prompt that leaves no room
+// in the pool (kTooLarge), empty or too long or too many stop strings, sampling fields out of range, a bad grammar.
+Result<ValidRequest> validate(Request request, const EngineInfo& info, const Vocabulary& vocabulary,
+                              const SamplerFactory& samplers);
+
+}  // namespace fermata
