@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -12,12 +13,15 @@
 
 namespace fermata {
 
-// Text that may be shown, and the journal rows that became whole with it. A row goes out with its last released byte; a
-// row without a released byte (cut off by a stop string, control token) does not go out. Held-back text is in neither.
+// Text that may be shown, and the journal rows that became whole with it; one of the two may be empty. A row goes out
+// with its last byte; at the end also one that was cut in the middle (n_bytes_cut says how much of it must not be
+// shown). Rows of which nothing was released do not go out, nor does the end-of-generation token; a control token
+// inside the text does, with no bytes. Every other row goes out once, in order, without a gap.
 struct TextEvent {
   std::string text;  // valid UTF-8
   Position first_position = 0;
   std::vector<JournalRow> rows;  // consecutive, from first_position
+  std::size_t n_bytes_cut = 0;   // last bytes of the last row, which are not in the text
 };
 
 struct PauseRecord {
@@ -30,12 +34,14 @@ struct PauseRecord {
   bool has_logits = false;  // the row that decides the next token is there; else one step of one row makes it
 };
 
+// It entered a state, other than kFinished (FinishEvent) and the kQueued it begins with.
 struct StateEvent {
   State state = State::kQueued;
   WaitReason wait_reason = WaitReason::kNone;
   PauseRecord pause;  // when state is kPaused
 };
 
+// Always the last.
 struct FinishEvent {
   EndReason reason = EndReason::kNone;
   Error error;  // when reason is kError

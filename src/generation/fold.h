@@ -2,6 +2,8 @@
 
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "engine/sampling/sampler.h"
@@ -21,10 +23,12 @@ class Fold {
   static Result<Fold> make(const ValidRequest& request, const Vocabulary& vocabulary, const SamplerFactory& samplers);
   Fold clone() const;
 
-  // kGrammar (nothing changed) if a generated token breaks the grammar.
+  // The next row of the journal. kGrammar (nothing changed) if a generated token breaks the grammar. A prompt row
+  // releases nothing. After a stop string nothing may be pushed.
   Result<TextStream::Step> push(const JournalRow& row);
-  // Pushes all rows; what they release is dropped (it was sent before).
+  // Pushes rows one by one; what they release is dropped (it was sent before). Ends at the first that fails.
   Result<void> replay(std::span<const JournalRow> rows);
+  // The true end: releases what a stop string could still have taken back.
   TextStream::Step finish() { return text_.finish(); }
 
   const Sampler& sampler() const { return *sampler_; }
@@ -32,10 +36,16 @@ class Fold {
 
  private:
   Fold(const Vocabulary& vocabulary, std::unique_ptr<Sampler> sampler, TextStream text);
+  void push_prompt(TokenId token);
+
   const Vocabulary* vocabulary_;
   std::unique_ptr<Sampler> sampler_;
   TextStream text_;
-  std::string prompt_tail_;
+  std::string prompt_tail_;  // up to 4 bytes, for a character that is split between prompt and completion
+  bool in_completion_ = false;
 };
+
+// The bytes that a token adds to the text. Control tokens and those that end a generation add none.
+std::string_view text_bytes(const Vocabulary& vocabulary, TokenId token);
 
 }  // namespace fermata

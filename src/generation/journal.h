@@ -27,11 +27,15 @@ struct JournalRow {
 };
 
 // The per-token record of a generation: what everything derived is folded from. Append-only, apart from truncate().
-// bytes_end(i) counts the raw bytes of generated tokens up to and with row i (0 for all prompt rows), so that byte and
-// token positions of the completion can be turned into each other.
+// Prompt rows come first and add no bytes. Byte and token positions of the completion can be turned into each other:
+//
+//   position  0       1       2       3         4       5
+//   token    |prompt |prompt |"Hel"  |<control>|"lo "  |       text() = "Hello "
+//   bytes    [0,0)   [0,0)   [0,3)   [3,3)     [3,6)           bytes_begin(4) = 3, bytes_end(4) = 6
 class Journal {
  public:
   void append(const JournalRow& row, std::string_view bytes);
+  // Keeps the first n_rows.
   void truncate(Position n_rows);
 
   Position size() const { return static_cast<Position>(rows_.size()); }
@@ -42,12 +46,17 @@ class Journal {
   std::span<const TokenId> tokens() const { return tokens_; }
   // Raw bytes of the completion (thought and tool markup included; not necessarily valid UTF-8).
   std::string_view text() const { return text_; }
+  // Raw bytes of the completion before / up to and with a row. bytes_begin(size()) is the size of the text.
+  std::size_t bytes_begin(Position position) const { return position == 0 ? 0 : bytes_end(position - 1); }
   std::size_t bytes_end(Position position) const { return bytes_end_[static_cast<std::size_t>(position)]; }
+  // The token that added the byte at this offset of text(); size() for the end of the text.
+  // Precondition: byte <= text().size().
+  Position token_at_byte(std::size_t byte) const;
 
  private:
   std::vector<JournalRow> rows_;
   std::vector<TokenId> tokens_;
-  std::vector<std::size_t> bytes_end_;
+  std::vector<std::size_t> bytes_end_;  // ascending
   std::string text_;
   Position n_prompt_ = 0;
 };

@@ -23,8 +23,8 @@ struct Request {
   std::optional<Duration> timeout;       // of running time
 };
 
-// A request that was checked against the model and the limits. Only validate() makes one, so whoever holds one need not
-// check again.
+// A request that was checked against the model and the limits, n_tokens_max = -1 replaced by what fits. Only validate()
+// makes one, so whoever holds one need not check again.
 class ValidRequest {
  public:
   const Request& operator*() const { return request_; }
@@ -37,7 +37,9 @@ class ValidRequest {
 };
 
 // Refuses, naming field and both figures: an empty prompt, tokens outside the vocabulary, a prompt that leaves no room
-// in the pool (kTooLarge), empty or too long or too many stop strings, sampling fields out of range, a bad grammar.
+// for one more token, prompt and n_tokens_max that do not fit together in the pool or the model's context (kTooLarge),
+// stop strings that are empty, too long, too many or not UTF-8, a negative pause_at, a timeout of nothing, sampling
+// fields out of range, a bad grammar. A pause_at that the generation ends before is no error. Thread-safe.
 Result<ValidRequest> validate(Request request, const EngineInfo& info, const Vocabulary& vocabulary,
                               const SamplerFactory& samplers);
 

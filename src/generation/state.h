@@ -1,6 +1,6 @@
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,7 +15,7 @@ enum class State : std::uint8_t {
   kRunning,    // takes part in steps
   kPausing,    // a pause was asked for while a step with its rows was under way; no further token will be sampled
   kPaused,     // frozen: takes part in no step, its state is complete and readable
-  kRestoring,  // pages are coming in; then paused or running as it was
+  kRestoring,  // pages are coming in; then paused again
   kFinished,   // its EndReason says how; its cells may serve as prefix cache
 };
 
@@ -24,7 +24,8 @@ enum class Trigger : std::uint8_t {
   kAdmit,         // room was found
   kAskPause,      // pause asked, its rows are in a step under way
   kReachPause,    // frozen now
-  kResume,        // goes on
+  kResume,        // goes on: it has its sequence and its cells
+  kRequeue,       // goes on, but must be admitted (again) first: it was never admitted, or gave its cells away
   kStartRestore,  // pages begin to come in
   kEndRestore,    // they are in
   kFinish,        // ended; takes an EndReason
@@ -58,10 +59,26 @@ enum class EndReason : std::uint8_t {
   kError,
 };
 
+// Sizes of the enums: the last value plus one.
+inline constexpr std::size_t kStates = static_cast<std::size_t>(State::kFinished) + 1;
+inline constexpr std::size_t kTriggers = static_cast<std::size_t>(Trigger::kFinish) + 1;
+inline constexpr std::size_t kWaitReasons = static_cast<std::size_t>(WaitReason::kPreempted) + 1;
+inline constexpr std::size_t kEndReasons = static_cast<std::size_t>(EndReason::kError) + 1;
+
+// Names as they go over the wire, e.g. "pause_at".
 std::string_view to_string(State state);
 std::string_view to_string(Trigger trigger);
 std::string_view to_string(WaitReason reason);
 std::string_view to_string(EndReason reason);
+
+// What a state guarantees, what a trigger or reason stands for: sentences for docs/states.md.
+std::string_view meaning(State state);
+std::string_view meaning(Trigger trigger);
+std::string_view meaning(WaitReason reason);
+std::string_view meaning(EndReason reason);
+
+// Somebody asked for this pause, so somebody must resume it. The others end by themselves when their cause is gone.
+bool needs_resume(WaitReason reason);
 
 struct Transition {
   State from;
