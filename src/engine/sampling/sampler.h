@@ -10,7 +10,8 @@
 namespace fermata {
 
 // What a sampler knows that cannot be folded again from the tokens alone, because it came out of a logits row that is
-// gone: mirostat's mu, adaptive-p's two sums. The journal keeps it in each row, so that a fold can hand it back.
+// gone: mirostat's mu, adaptive-p's two sums. The journal keeps it in each row, so that a fold can hand it back. Empty
+// ({}) with a token that no sampler chose: the sampler keeps what it has.
 struct SamplerCarry {
   float first = 0;
   float second = 0;
@@ -37,11 +38,13 @@ class Sampler {
   virtual ~Sampler() = default;
 
   // Chooses the token that will stand at `position`. Changes no state: asked twice, it answers the same.
-  // logits: [n_vocab]. kGrammar if the grammar leaves no token.
+  // logits: [n_vocab]. kGrammar if the grammar leaves no token, kInvalidArgument if the biases leave none, kEngine for
+  // a row with a NaN or without a finite maximum.
   virtual Result<Choice> sample(std::span<const float> logits, Position position) const = 0;
 
   // The fold. A prompt token moves the history windows; a generated one also moves the grammar and takes the carry.
-  // kGrammar (state unchanged) if the grammar does not allow a generated token here.
+  // kGrammar (state unchanged) if the grammar does not allow a generated token here; kInvalidArgument for a token out
+  // of the vocabulary or a carry that is no number.
   virtual Result<void> accept(TokenId token, TokenRole role, const SamplerCarry& carry) = 0;
 
   virtual std::unique_ptr<Sampler> clone() const = 0;
