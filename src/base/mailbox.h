@@ -3,7 +3,9 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <iterator>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,8 +14,8 @@
 
 namespace fermata {
 
-// Messages from many threads to one owner. Two lanes: control (pause, cancel, signal) is always handed over before work
-// (submit, resume, read) and has room of its own, so that a flood of work cannot keep an interrupt out.
+// Messages from many threads to one owner, handed over in order of arrival. Two lanes, each with room of its own, so that
+// a flood of work (submit, resume, read) cannot keep an interrupt (pause, cancel, signal) out.
 // Bounded: a full lane answers kBusy. Never blocks the sender.
 template <class Message>
 class Mailbox {
@@ -26,17 +28,18 @@ class Mailbox {
     {
       std::lock_guard lock(mutex_);
       if (closed_) return Error{Code::kWrongState, "the server is stopping", {}, true};
-      auto& queue = lane == Lane::kControl ? control_ : work_;
+      std::size_t& n_waiting = lane == Lane::kControl ? n_control_ : n_work_;
       const std::size_t limit = lane == Lane::kControl ? n_control_max_ : n_work_max_;
-      if (queue.size() >= limit)
+      if (n_waiting >= limit)
         return Error{Code::kBusy, "too many calls are waiting; try again", "limit " + std::to_string(limit), true};
-      queue.push_back(std::move(message));
+      ++n_waiting;
+      queue_.push_back(std::move(message));
     }
     arrived_.notify_one();
     return {};
   }
 
-  // Owner: takes everything that waits, control first, each lane in order of arrival.
+  // Owner: takes everything that waits.
   std::vector<Message> take_all() {
     std::lock_guard lock(mutex_);
     return take_locked();
@@ -46,7 +49,7 @@ class Mailbox {
   std::vector<Message> wait_and_take_all(Duration at_most) {
     std::unique_lock lock(mutex_);
     arrived_.wait_for(lock, std::chrono::nanoseconds(at_most.ns),
-                      [this] { return closed_ || !control_.empty() || !work_.empty(); });
+                      [this] { return closed_ || !queue_.empty(); });
     return take_locked();
   }
 
@@ -61,12 +64,9 @@ class Mailbox {
 
  private:
   std::vector<Message> take_locked() {
-    std::vector<Message> taken;
-    taken.reserve(control_.size() + work_.size());
-    for (auto* queue : {&control_, &work_}) {
-      for (auto& message : *queue) taken.push_back(std::move(message));
-      queue->clear();
-    }
+    std::vector<Message> taken(std::make_move_iterator(queue_.begin()), std::make_move_iterator(queue_.end()));
+    queue_.clear();
+    n_control_ = n_work_ = 0;
     return taken;
   }
 
@@ -74,8 +74,9 @@ class Mailbox {
   const std::size_t n_work_max_;
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<Message> control_;
-  std::deque<Message> work_;
+  std::deque<Message> queue_;
+  std::size_t n_control_ = 0;
+  std::size_t n_work_ = 0;
   bool closed_ = false;
 };
 

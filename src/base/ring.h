@@ -24,6 +24,7 @@ class Ring {
     bool was_empty = false;
     {
       std::lock_guard lock(mutex_);
+      if (abandoned_) return true;
       if (closed_ || queue_.size() >= n_max_) return false;
       was_empty = queue_.empty();
       queue_.push_back(std::move(message));
@@ -61,6 +62,17 @@ class Ring {
     if (wake_) wake_();
   }
 
+  // The reader is gone: what is there and what comes is dropped, and the writer can see it.
+  void abandon() {
+    std::lock_guard lock(mutex_);
+    abandoned_ = true;
+    queue_.clear();
+  }
+  bool abandoned() const {
+    std::lock_guard lock(mutex_);
+    return abandoned_;
+  }
+
   bool closed_and_empty() const {
     std::lock_guard lock(mutex_);
     return closed_ && queue_.empty();
@@ -80,6 +92,7 @@ class Ring {
   std::condition_variable arrived_;
   std::deque<Message> queue_;
   bool closed_ = false;
+  bool abandoned_ = false;
 };
 
 }  // namespace fermata

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/ring.h"
+#include "engine/sampling/measures.h"
+#include "generation/event.h"
+#include "generation/generation.h"
+#include "runtime/reply.h"
+
+namespace fermata {
+
+using EventRing = Ring<Event>;
+
+// How a generation stands, as of the moment of the answer.
+struct Status {
+  GenerationId id = kNoGeneration;
+  State state = State::kQueued;
+  WaitReason wait_reason = WaitReason::kNone;
+  EndReason end_reason = EndReason::kNone;
+  Position n_prompt = 0;
+  Position n_cached = 0;
+  Position n_generated = 0;
+  Position computed = 0;
+};
+
+// A look at a paused generation. Looking changes nothing that follows.
+struct Inspection {
+  Status status;
+  std::vector<JournalRow> last_rows;  // the last ones, oldest first; those with held-back bytes included
+  std::vector<TokenLogprob> next;     // what could come, most likely first; empty while the prompt is not computed
+  float next_entropy = 0;             // nats
+};
+
+// --- what the engine thread can be asked. Each is answered once through its reply.
+struct Submit {
+  std::unique_ptr<Generation> generation;  // state kQueued
+  std::shared_ptr<EventRing> events;
+};
+struct Pause {
+  GenerationId id = kNoGeneration;
+  Reply<PauseRecord> reply;  // when the pause is reached; the same record again if it was already paused
+};
+struct Resume {
+  GenerationId id = kNoGeneration;
+  Reply<Status> reply;
+};
+struct Cancel {
+  GenerationId id = kNoGeneration;
+  EndReason reason = EndReason::kCancelled;
+  Reply<Status> reply;  // a finished one answers with its end
+};
+struct Inspect {
+  GenerationId id = kNoGeneration;
+  std::int32_t n_rows = 16;
+  std::int32_t n_next = 10;
+  Reply<Inspection> reply;
+};
+struct GetStatus {
+  GenerationId id = kNoGeneration;
+  Reply<Status> reply;
+};
+
+struct Command {
+  Instant asked;
+  std::variant<Submit, Pause, Resume, Cancel, Inspect, GetStatus> what;
+};
+
+}  // namespace fermata

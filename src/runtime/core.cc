@@ -1,0 +1,64 @@
+#include "runtime/core.h"
+
+#include <utility>
+
+#include "base/limits.h"
+
+namespace fermata {
+
+Core::Core(std::unique_ptr<Engine> engine, const Clock& clock, LoopOptions options)
+    : engine_(std::move(engine)), clock_(clock), loop_(*engine_, clock, options), thread_([this] { loop_.run(); }) {}
+
+Core::~Core() {
+  loop_.close();
+  thread_.join();
+}
+
+Result<Started> Core::submit(Request request, std::function<void()> wake) {
+  Result<ValidRequest> valid =
+      validate(std::move(request), engine_->info(), engine_->vocabulary(), engine_->samplers());
+  if (!valid) return valid.error();
+  const GenerationId id{next_id_.fetch_add(1, std::memory_order_relaxed)};
+  Result<Generation> generation =
+      Generation::make(id, *std::move(valid), engine_->vocabulary(), engine_->samplers(), clock_.now());
+  if (!generation) return generation.error();
+
+  Started started{id, std::make_shared<EventRing>(limits::kEventRingMax, std::move(wake))};
+  const Result<void> posted =
+      loop_.post({clock_.now(), Submit{std::make_unique<Generation>(*std::move(generation)), started.events}});
+  if (!posted) return posted.error();
+  return started;
+}
+
+template <class What, class T>
+Reply<T> Core::post(What what, Reply<T> reply) {
+  if (const Result<void> posted = loop_.post({clock_.now(), std::move(what)}); !posted) reply.send(posted.error());
+  return reply;
+}
+
+Reply<PauseRecord> Core::pause(GenerationId id) {
+  Reply<PauseRecord> reply;
+  return post(Pause{id, reply}, reply);
+}
+
+Reply<Status> Core::resume(GenerationId id) {
+  Reply<Status> reply;
+  return post(Resume{id, reply}, reply);
+}
+
+Reply<Status> Core::cancel(GenerationId id, EndReason reason) {
+  Reply<Status> reply;
+  return post(Cancel{id, reason, reply}, reply);
+}
+
+Reply<Inspection> Core::inspect(GenerationId id, std::int32_t n_rows, std::int32_t n_next) {
+  Reply<Inspection> reply;
+  return post(Inspect{id, n_rows, n_next, reply}, reply);
+}
+
+Reply<Status> Core::status(GenerationId id) {
+  Reply<Status> reply;
+  return post(GetStatus{id, reply}, reply);
+}
+
+}  // namespace fermata

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "engine/engine.h"
+#include "generation/request.h"
+#include "runtime/command.h"
+#include "runtime/engine_loop.h"
+
+namespace fermata {
+
+// A generation from the outside: its id and what it says.
+struct Started {
+  GenerationId id = kNoGeneration;
+  std::shared_ptr<EventRing> events;
+};
+
+// An engine with its thread, for the rest of the process: every call may come from any thread. The calls that return a
+// Reply do not wait; await() turns one into a blocking call. The destructor ends all generations (kShutdown) and joins.
+class Core {
+ public:
+  // `clock` must outlive the core.
+  Core(std::unique_ptr<Engine> engine, const Clock& clock, LoopOptions options = {});
+  ~Core();
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  const EngineInfo& info() const { return engine_->info(); }
+  const Vocabulary& vocabulary() const { return engine_->vocabulary(); }
+  const LoopStats& stats() const { return loop_.stats(); }
+
+  // Validates (bad input is refused here, before the engine thread hears of it), folds the prompt on the calling
+  // thread, and queues. `wake`: see Ring.
+  Result<Started> submit(Request request, std::function<void()> wake = {});
+
+  Reply<PauseRecord> pause(GenerationId id);
+  Reply<Status> resume(GenerationId id);
+  Reply<Status> cancel(GenerationId id, EndReason reason = EndReason::kCancelled);
+  Reply<Inspection> inspect(GenerationId id, std::int32_t n_rows, std::int32_t n_next);
+  Reply<Status> status(GenerationId id);
+
+ private:
+  template <class What, class T>
+  Reply<T> post(What what, Reply<T> reply);
+
+  std::unique_ptr<Engine> engine_;
+  const Clock& clock_;
+  EngineLoop loop_;
+  std::atomic<std::uint64_t> next_id_{1};
+  std::thread thread_;
+};
+
+// Waits for the answer. kEngine if none comes in `at_most` (the engine thread is stuck).
+template <class T>
+Result<T> await(const Reply<T>& reply, Duration at_most = seconds(30)) {
+  std::optional<Result<T>> answer = reply.wait(at_most);
+  if (!answer) return Error{Code::kEngine, "the engine did not answer in time", {}, true};
+  return *std::move(answer);
+}
+
+}  // namespace fermata

@@ -1,0 +1,173 @@
+// What the engine thread does with each command. The rest of the loop is in engine_loop.cc.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/limits.h"
+#include "engine/sampling/measures.h"
+#include "runtime/engine_loop.h"
+
+namespace fermata {
+namespace {
+
+Error not_found(GenerationId id) {
+  return {Code::kNotFound, "there is no such generation, or it ended too long ago", std::to_string(raw(id)), false};
+}
+
+Error wrong_state(std::string_view cannot, const Status& status) {
+  return {Code::kWrongState, std::string(cannot), "it is " + std::string(to_string(status.state)), false};
+}
+
+GenerationId target_of(const Command& command) {
+  return std::visit(
+      [](const auto& what) {
+        if constexpr (requires { what.id; })
+          return what.id;
+        else
+          return what.generation->id();
+      },
+      command.what);
+}
+
+}  // namespace
+
+Result<void> EngineLoop::post(Command command) {
+  const bool is_interrupt = std::holds_alternative<Pause>(command.what) || std::holds_alternative<Cancel>(command.what);
+  const GenerationId id = target_of(command);
+  using Lane = Mailbox<Command>::Lane;
+  const Result<void> taken = mailbox_.put(is_interrupt ? Lane::kControl : Lane::kWork, std::move(command));
+  if (taken && is_interrupt) interrupts_.interrupt(id);
+  return taken;
+}
+
+void EngineLoop::take_commands() {
+  interrupts_.begin_commands();
+  handle_commands(mailbox_.take_all());
+}
+
+void EngineLoop::handle_commands(std::vector<Command> commands) {
+  for (Command& command : commands) handle(command);
+}
+
+void EngineLoop::handle(Command& command) {
+  Live* live = roster_.find(target_of(command));
+  if (live && must_wait(*live, command)) {
+    live->deferred.push_back(std::move(command));
+    return;
+  }
+  std::visit([&](auto& what) { on(what, command.asked); }, command.what);
+}
+
+// Until a pause is reached, and a frozen point that somebody wants to see is read, what would overtake that waits; and
+// what comes after something that waits. Only a cancel gets through.
+bool EngineLoop::must_wait(const Live& live, const Command& command) const {
+  if (std::holds_alternative<Cancel>(command.what)) return false;
+  if (!live.deferred.empty()) return true;
+  if (live.is(State::kPausing)) return !std::holds_alternative<Pause>(command.what);
+  return !live.inspections.empty() && std::holds_alternative<Resume>(command.what);
+}
+
+bool EngineLoop::in_flight(GenerationId id) const {
+  return std::find(in_flight_.begin(), in_flight_.end(), id) != in_flight_.end();
+}
+
+void EngineLoop::on(Submit& submit, Instant asked) {
+  Live& live = roster_.add(Live(std::move(submit.generation), std::move(submit.events)));
+  live.arrival = live.last_planned = asked;
+  if (roster_.size() > limits::kGenerationsMax || roster_.n_queued() > limits::kQueuedMax)
+    end(live, EndReason::kError,
+        {Code::kBusy, "too many generations are waiting; try again later",
+         "limit " + std::to_string(limits::kQueuedMax) + " waiting", true});
+}
+
+void EngineLoop::on(Pause& pause, Instant asked) {
+  Live* live = roster_.find(pause.id);
+  const std::optional<Status> ended = live ? std::nullopt : roster_.ended(pause.id);
+  if (!live && !ended) return pause.reply.send(not_found(pause.id));
+  if (!live || live->is(State::kFinished))
+    return pause.reply.send(wrong_state("it has ended and cannot be paused", live ? status_of(*live) : *ended));
+  if (live->is(State::kPaused) && !live->comes_back) return pause.reply.send(live->pause);
+  live->comes_back = false;
+  live->pause_replies.push_back(pause.reply);
+  if (live->is(State::kPausing)) return;
+  live->generation->note_pause_asked(asked);
+  if (in_flight(pause.id)) {
+    FERMATA_CHECK(live->generation->apply(Trigger::kAskPause, WaitReason::kUser, clock_.now()).has_value());
+  } else {
+    freeze(*live, WaitReason::kUser);
+  }
+}
+
+void EngineLoop::on(Resume& resume, Instant) {
+  Live* live = roster_.find(resume.id);
+  const std::optional<Status> ended = live ? std::nullopt : roster_.ended(resume.id);
+  if (!live && !ended) return resume.reply.send(not_found(resume.id));
+  if (!live || live->is(State::kFinished))
+    return resume.reply.send(wrong_state("it has ended and cannot be resumed", live ? status_of(*live) : *ended));
+  if (live->is(State::kPaused) && !live->comes_back) {
+    const Instant now = clock_.now();
+    const Trigger trigger = live->seq ? Trigger::kResume : Trigger::kRequeue;
+    const WaitReason reason = live->seq ? WaitReason::kNone : WaitReason::kCells;
+    FERMATA_CHECK(live->generation->apply(trigger, reason, now).has_value());
+  }
+  resume.reply.send(status_of(*live));
+}
+
+void EngineLoop::on(Cancel& cancel, Instant) {
+  Live* live = roster_.find(cancel.id);
+  if (live) {
+    if (!live->is(State::kFinished)) end(*live, cancel.reason);
+    return cancel.reply.send(status_of(*live));
+  }
+  const std::optional<Status> ended = roster_.ended(cancel.id);
+  if (!ended) return cancel.reply.send(not_found(cancel.id));
+  cancel.reply.send(*ended);
+}
+
+void EngineLoop::on(GetStatus& get, Instant) {
+  const Live* live = roster_.find(get.id);
+  const std::optional<Status> status = live ? status_of(*live) : roster_.ended(get.id);
+  if (!status) return get.reply.send(not_found(get.id));
+  get.reply.send(*status);
+}
+
+void EngineLoop::on(Inspect& inspect, Instant) {
+  Live* live = roster_.find(inspect.id);
+  const std::optional<Status> ended = live ? std::nullopt : roster_.ended(inspect.id);
+  if (!live && !ended) return inspect.reply.send(not_found(inspect.id));
+  if (!live || !live->is(State::kPaused))
+    return inspect.reply.send(wrong_state("only a paused generation can be inspected; pause it first",
+                                          live ? status_of(*live) : *ended));
+  live->inspections.push_back(inspect);
+  // The logits of the frozen point may take one row of the next step; other than that everything is there.
+  const bool one_row_away = live->seq && live->n_uncomputed() == 1;
+  if (live->generation->has_logits() || !one_row_away) answer_inspections(*live);
+}
+
+void EngineLoop::frozen_point_is_read(Live& live) {
+  answer_inspections(live);
+  for (Command& command : std::exchange(live.deferred, {})) handle(command);
+}
+
+void EngineLoop::answer_inspections(Live& live) {
+  const Generation& generation = *live.generation;
+  for (const Inspect& inspect : std::exchange(live.inspections, {})) {
+    Inspection answer;
+    answer.status = status_of(live);
+    const auto rows = generation.journal().rows();
+    const std::size_t n_rows =
+        std::min<std::size_t>(rows.size(), static_cast<std::size_t>(std::max(inspect.n_rows, 0)));
+    answer.last_rows.assign(rows.end() - static_cast<std::ptrdiff_t>(n_rows), rows.end());
+    if (generation.has_logits()) {
+      const std::span<const float> logits = generation.held_logits();
+      answer.next = log_softmax_top(logits, static_cast<std::size_t>(std::max(inspect.n_next, 0)));
+      RowScan scan;
+      scan_row(logits, scan);
+      answer.next_entropy = measure_row(logits, scan).entropy;
+    }
+    inspect.reply.send(std::move(answer));
+  }
+}
+
+}  // namespace fermata

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/mailbox.h"
+#include "engine/engine.h"
+#include "runtime/command.h"
+#include "runtime/interrupt_line.h"
+#include "runtime/live.h"
+#include "runtime/pool.h"
+#include "runtime/roster.h"
+#include "scheduler/plan.h"
+
+namespace fermata {
+
+struct LoopOptions {
+  PlanLimits plan;
+  Duration no_progress_timeout = milliseconds(limits::kNoProgressTimeoutMs);
+};
+
+// Counted since the start. Written by the engine thread, read by any.
+struct LoopStats {
+  std::atomic<std::uint64_t> n_steps{0};  // begun
+  std::atomic<std::uint64_t> n_steps_done{0};
+  std::atomic<std::uint64_t> n_steps_aborted{0};
+  std::atomic<std::uint64_t> n_decode_rows{0};   // computed
+  std::atomic<std::uint64_t> n_prefill_rows{0};  // computed
+  std::atomic<std::uint64_t> n_cached_rows{0};   // found in the pool instead
+  std::atomic<std::uint64_t> n_preempted{0};
+  std::atomic<std::uint64_t> n_parked{0};  // paused ones that gave up their cells under pressure
+  std::atomic<std::uint64_t> n_evictions{0};
+};
+
+// The engine thread's work: drain, plan, step, sample, fold, emit. The only place that changes generations and the
+// pool. turn() can also be called from a test, in one thread, with a fake engine and a clock that stands still.
+//
+//   commands ─► handle ─► plan ─► decode step ─► advance ─► prefill step ─► advance ─► deliver ─► events
+//                                 (commands are taken again between a step and its advance, so that a pause that came
+//                                  during the step keeps the row's logits instead of sampling from them)
+class EngineLoop {
+ public:
+  EngineLoop(Engine& engine, const Clock& clock, LoopOptions options = {});
+
+  // Any thread: queues a command; an interrupt also ends the step in flight if that serves nobody else.
+  Result<void> post(Command command);
+
+  // One turn; false if there was nothing to do. Engine thread.
+  bool turn();
+  // Turns until close(); sleeps when there is nothing to do. On close every generation ends with kShutdown.
+  void run();
+  // Any thread: no more commands are taken; run() returns.
+  void close();
+
+  const LoopStats& stats() const { return stats_; }
+  const Roster& roster() const { return roster_; }
+  void audit() const { pool_.audit(); }
+
+ private:
+  // --- commands (engine_commands.cc)
+  void take_commands();
+  void handle_commands(std::vector<Command> commands);
+  void handle(Command& command);
+  bool must_wait(const Live& live, const Command& command) const;
+  void on(Submit& submit, Instant asked);
+  void on(Pause& pause, Instant asked);
+  void on(Resume& resume, Instant asked);
+  void on(Cancel& cancel, Instant asked);
+  void on(Inspect& inspect, Instant asked);
+  void on(GetStatus& get, Instant asked);
+  void answer_inspections(Live& live);
+  void frozen_point_is_read(Live& live);  // answers those who wanted to see it; then come the commands that waited
+  bool in_flight(GenerationId id) const;
+
+  // --- state
+  void freeze(Live& live, WaitReason reason);
+  void end(Live& live, EndReason reason, Error error = {});
+  void leave_pool(Live& live);  // its sequence becomes cache; what it computed must be found or computed again
+  void apply_timeouts();
+  void sample_resumed();
+
+  // --- plan and apply
+  Plan plan_turn();
+  std::vector<GenerationView> views();
+  void look_up_next(std::vector<GenerationView>& views);
+  void apply_pool_changes(const Plan& plan);
+  bool park_one();
+  void give_way(Live& live);
+  void on_out_of_cells(Live& live);
+  void step_decode(const std::vector<GenerationId>& ids);
+  void step_prefill(const PrefillChunk& chunk);
+  std::optional<StepStatus> step(std::span<const Row> rows, std::span<const GenerationId> served);
+  void advance(GenerationId id, std::span<const float> logits);
+
+  Engine& engine_;
+  const Clock& clock_;
+  const LoopOptions options_;
+  Mailbox<Command> mailbox_;
+  InterruptLine interrupts_;
+  Pool pool_;
+  Roster roster_;
+  LoopStats stats_;
+  std::vector<GenerationId> in_flight_;  // have rows in a step whose logits are not used yet
+  bool last_step_aborted_ = false;
+  std::atomic<bool> closing_{false};
+};
+
+}  // namespace fermata

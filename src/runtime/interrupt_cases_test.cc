@@ -1,0 +1,458 @@
+// What other servers got wrong (CASES.md), at the level of the engine loop: A2 and A3 (interrupts in prefill), E2 (text
+// that is held back), and calls that arrive together.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "runtime/loop_bench.h"
+
+namespace fermata {
+namespace {
+
+using test::Heard;
+using test::LoopBench;
+using Client = LoopBench::Client;
+
+constexpr Position kPromptTokens = 300;
+
+FakeOptions roomy() {
+  FakeOptions options;
+  options.n_cells = 400;
+  options.n_seqs = 8;
+  return options;
+}
+LoopOptions small_chunks() {
+  LoopOptions options;
+  options.plan.n_prefill_rows = 32;
+  return options;
+}
+
+std::vector<TokenId> long_prompt(std::int32_t last) {
+  std::vector<TokenId> prompt;
+  for (Position i = 0; i + 1 < kPromptTokens; ++i) prompt.push_back(TokenId{(i * 7) % 250});
+  prompt.push_back(TokenId{last});
+  return prompt;
+}
+
+Request greedy(std::vector<TokenId> prompt, std::int32_t n_tokens) {
+  Request request;
+  request.prompt = std::move(prompt);
+  request.n_tokens_max = n_tokens;
+  request.sampling.temperature = 0;
+  return request;
+}
+
+// The run that nobody disturbed, in a machine of its own.
+Heard undisturbed(const Request& request) {
+  LoopBench bench(roomy(), small_chunks());
+  Client client = bench.submit(request);
+  bench.run(client);
+  return client.heard;
+}
+
+// ------------------------------------------------------------------------------- A2: interrupts in the middle of prefill
+
+TEST(InterruptInPrefill, CancelStopsItWithinTheStepAndSamplesNothing) {
+  LoopBench bench(roomy(), small_chunks());
+  Client client = bench.submit(greedy(long_prompt(1), 20));
+  bench.turns(4);  // 3 chunks; the first turn admits
+  ASSERT_EQ(bench.engine().n_rows(), 96u);
+  std::optional<Reply<Status>> reply;
+  bench.in_step = [&] {
+    if (!reply) reply = bench.cancel(client.id);
+  };
+  bench.turn();
+  const auto answer = reply->poll();
+  ASSERT_TRUE(answer && *answer) << "answered in the turn of the step that it ended";
+  EXPECT_EQ((*answer)->computed, 96);
+  EXPECT_EQ(bench.engine().n_aborted(), 1u);
+  bench.turns(5);
+  EXPECT_EQ(bench.engine().n_rows(), 96u);
+  bench.read(client);
+  EXPECT_TRUE(client.heard.text.empty());
+  ASSERT_EQ(client.heard.ends.size(), 1u);
+  EXPECT_EQ(client.heard.ends[0].reason, EndReason::kCancelled);
+  EXPECT_EQ(client.heard.ends[0].n_generated, 0);
+}
+
+TEST(InterruptInPrefill, AReaderThatGoesAwayEndsItInTheNextTurn) {
+  LoopBench bench(roomy(), small_chunks());
+  Client client = bench.submit(greedy(long_prompt(1), 20));
+  bench.turns(4);
+  client.events->abandon();
+  bench.turns(3);
+  EXPECT_EQ(bench.engine().n_rows(), 96u);
+  const auto status = bench.status(client.id);
+  bench.turn();
+  EXPECT_EQ((*status.poll())->end_reason, EndReason::kDisconnected);
+}
+
+TEST(InterruptInPrefill, PauseKeepsWhatIsComputedAndResumeGoesOnFromThere) {
+  const Request request = greedy(long_prompt(1), 20);
+  LoopBench bench(roomy(), small_chunks());
+  Client client = bench.submit(request);
+  bench.turns(4);
+  std::optional<Reply<PauseRecord>> reply;
+  bench.in_step = [&] {
+    if (!reply) reply = bench.pause(client.id);
+  };
+  bench.turn();
+  const auto record = reply->poll();
+  ASSERT_TRUE(record && *record);
+  EXPECT_EQ((*record)->computed, 96);
+  EXPECT_EQ((*record)->at, kPromptTokens);
+  bench.turns(3);
+  EXPECT_EQ(bench.engine().n_rows(), 96u) << "a frozen generation takes part in no step";
+  const auto resumed = bench.resume(client.id);
+  bench.run(client);
+  const Heard expected = undisturbed(request);
+  EXPECT_EQ(client.heard.tokens(), expected.tokens());
+  EXPECT_EQ(client.heard.text, expected.text);
+  const auto n_rows = static_cast<std::uint64_t>(kPromptTokens) + client.heard.ends[0].n_generated - 1;
+  EXPECT_EQ(bench.engine().n_rows(), n_rows) << "nothing is computed twice";
+}
+
+TEST(InterruptInPrefill, ANeighbourStreamLosesNoStepAndNoBit) {
+  const Request streaming = greedy({TokenId{5}, TokenId{6}}, 60);
+  LoopBench bench(roomy(), small_chunks());
+  Client neighbour = bench.submit(streaming);
+  bench.turns(3);
+  Client client = bench.submit(greedy(long_prompt(1), 20));
+  bench.turns(3);
+  bench.in_step = [&, n = 0]() mutable {
+    if (n++ == 0) (void)bench.cancel(client.id);
+  };
+  bench.run(neighbour);
+  const Heard expected = undisturbed(streaming);
+  EXPECT_EQ(neighbour.heard.tokens(), expected.tokens());
+  EXPECT_EQ(bench.engine().n_aborted(), 0u) << "the interrupt came in the neighbour's step";
+}
+
+// ---------------------------------------------------------------------- A3: cut-off work as somebody else's cached prefix
+
+// Ends a warm-up in some way, then sends the same prompt and one with another last token. Both must be as from a fresh
+// machine, and no more may be called cached than the warm-up computed.
+void expect_clean_after(const std::function<void(LoopBench&, Client&)>& cut_off) {
+  Request warm_up = greedy(long_prompt(1), 20);
+  LoopBench bench(roomy(), small_chunks());
+  Client client = bench.submit(warm_up);
+  cut_off(bench, client);
+  bench.in_step = {};
+  const auto n_computed = static_cast<Position>(std::min<std::uint64_t>(bench.engine().n_rows(), kPromptTokens - 1));
+  for (const std::int32_t last : {1, 2}) {
+    const Request next = greedy(long_prompt(last), 20);
+    Client after = bench.submit(next);
+    bench.run(after);
+    ASSERT_EQ(after.heard.ends.size(), 1u);
+    const Heard expected = undisturbed(next);
+    EXPECT_EQ(after.heard.tokens(), expected.tokens());
+    EXPECT_EQ(after.heard.text, expected.text);
+    if (last == 1) {
+      EXPECT_EQ(after.heard.ends[0].n_cached, n_computed);
+    }
+  }
+}
+
+TEST(CutOffWork, CancelAtAnyChunkOfPrefill) {
+  for (int n_turns = 1; n_turns <= 10; ++n_turns) {
+    for (const bool in_a_step : {false, true}) {
+      SCOPED_TRACE(n_turns);
+      expect_clean_after([&](LoopBench& bench, Client& client) {
+        bench.turns(n_turns);
+        if (in_a_step) {
+          bench.in_step = [&, asked = false]() mutable {
+            if (!std::exchange(asked, true)) (void)bench.cancel(client.id);
+          };
+        } else {
+          (void)bench.cancel(client.id);
+        }
+        bench.turn();
+      });
+    }
+  }
+}
+
+TEST(CutOffWork, CancelInDecode) {
+  expect_clean_after([](LoopBench& bench, Client& client) {
+    bench.turns(14);
+    (void)bench.cancel(client.id);
+    bench.turn();
+  });
+}
+
+TEST(CutOffWork, Pause) {
+  expect_clean_after([](LoopBench& bench, Client& client) {
+    bench.turns(5);
+    (void)bench.pause(client.id);
+    bench.turn();
+  });
+}
+
+TEST(CutOffWork, ContentFilter) {
+  expect_clean_after([](LoopBench& bench, Client& client) {
+    bench.turns(14);
+    (void)bench.cancel(client.id, EndReason::kContentFilter);
+    bench.turn();
+  });
+}
+
+TEST(CutOffWork, AStopStringOfSeveralTokens) {
+  const Heard whole = undisturbed(greedy(long_prompt(1), 20));
+  // Two characters' worth of what it says, if they are whole characters; the replacement character is not in the bytes.
+  std::string stop;
+  for (std::size_t i = 2; i + 1 < whole.text.size() && stop.empty(); ++i)
+    if (static_cast<unsigned char>(whole.text[i]) < 0x80 && static_cast<unsigned char>(whole.text[i + 1]) < 0x80)
+      stop = whole.text.substr(i, 2);
+  ASSERT_FALSE(stop.empty());
+  Request stopped = greedy(long_prompt(1), 20);
+  stopped.stop = {stop};
+  LoopBench bench(roomy(), small_chunks());
+  Client client = bench.submit(stopped);
+  bench.run(client);
+  EXPECT_EQ(client.heard.ends.at(0).stop_string, stop);
+  EXPECT_EQ(client.heard.text, whole.text.substr(0, whole.text.find(stop)));
+  Client after = bench.submit(greedy(long_prompt(1), 20));
+  bench.run(after);
+  EXPECT_EQ(after.heard.text, whole.text);
+}
+
+// ----------------------------------------------------------------------------------------------- E2: text that is held
+
+class HeldText : public ::testing::Test {
+ protected:
+  // A machine that says `text` (one token per byte) to the prompt [65], then ends.
+  FakeOptions says(const std::string& text) {
+    const auto vocabulary = std::make_shared<const FakeVocabulary>();
+    FakeScript script{{TokenId{65}}, {}};
+    for (const char byte : text) script.completion.push_back(vocabulary->byte(static_cast<unsigned char>(byte)));
+    FakeOptions options = roomy();
+    options.model = script_model(vocabulary, {script}, hash_model(vocabulary));
+    return options;
+  }
+  Request with_stops(std::vector<std::string> stops, std::int32_t n_tokens = 40) {
+    Request request = greedy({TokenId{65}}, n_tokens);
+    request.stop = std::move(stops);
+    return request;
+  }
+  // Its whole text, paused (and resumed) after each of its tokens; at the pauses only `shown` may be out.
+  std::string paused_everywhere(const std::string& text, const Request& request, const std::string& never) {
+    LoopBench bench(says(text));
+    Client client = bench.submit(request);
+    for (int n = 0; n < 200 && client.heard.ends.empty(); ++n) {
+      bench.turn();
+      bench.read(client);
+      const auto record = bench.pause(client.id);
+      bench.turn();
+      bench.read(client);
+      if (client.heard.ends.empty()) {
+        EXPECT_EQ((*record.poll())->n_bytes_sent, client.heard.text.size());
+        EXPECT_EQ(client.heard.text.find(never), std::string::npos);
+      }
+      (void)bench.resume(client.id);
+    }
+    EXPECT_EQ(client.heard.ends.size(), 1u);
+    return client.heard.text;
+  }
+};
+
+TEST_F(HeldText, PauseInTheMiddleOfAStopStringThatThenCompletes) {
+  EXPECT_EQ(paused_everywhere("Hello\nUser: I", with_stops({"\nUser:"}), "\n"), "Hello");
+}
+
+TEST_F(HeldText, PauseInTheMiddleOfAStopStringThatThenDoesNot) {
+  EXPECT_EQ(paused_everywhere("Hello\nUsual", with_stops({"\nUser:"}), "~"), "Hello\nUsual");
+}
+
+TEST_F(HeldText, OverlappingStopStrings) {
+  EXPECT_EQ(paused_everywhere("He\nUser: x", with_stops({"\nUser:", "User"}), "\n"), "He\n")
+      << "the one that is complete first ends it";
+  EXPECT_EQ(paused_everywhere("Hello\nUser: x", with_stops({"\n", "\nUser:", "User"}), "\n"), "Hello");
+}
+
+TEST_F(HeldText, HalfAStopStringComesOutOnceAtATrueEnd) {
+  const std::string text = "Hello\nUs";
+  {
+    LoopBench bench(says(text));
+    Client at_eog = bench.submit(with_stops({"\nUser:"}));
+    bench.run(at_eog);
+    EXPECT_EQ(at_eog.heard.text, text);
+    EXPECT_EQ(at_eog.heard.ends.at(0).reason, EndReason::kStop);
+  }
+  {
+    LoopBench bench(says(text + "er: x"));
+    Client at_limit = bench.submit(with_stops({"\nUser:"}, 8));
+    bench.run(at_limit);
+    EXPECT_EQ(at_limit.heard.text, text);
+    EXPECT_EQ(at_limit.heard.ends.at(0).reason, EndReason::kLength);
+  }
+  for (const bool paused : {false, true}) {
+    Request request = with_stops({"\nUser:"});
+    request.pause_at = 8;
+    LoopBench bench(says(text + "er: x"));
+    Client client = bench.submit(request);
+    bench.run(client);
+    EXPECT_EQ(client.heard.text, "Hello");
+    EXPECT_EQ(client.heard.states.back().pause.n_bytes_held, 3u);
+    if (!paused) (void)bench.resume(client.id);
+    (void)bench.cancel(client.id);
+    bench.turn();
+    bench.read(client);
+    EXPECT_EQ(client.heard.text, text);
+    EXPECT_EQ(client.heard.ends.at(0).reason, EndReason::kCancelled);
+  }
+}
+
+TEST_F(HeldText, AContentFilterReleasesNothing) {
+  Request request = with_stops({"\nUser:"});
+  request.pause_at = 8;
+  LoopBench bench(says("Hello\nUser: x"));
+  Client client = bench.submit(request);
+  bench.run(client);
+  (void)bench.cancel(client.id, EndReason::kContentFilter);
+  bench.turn();
+  bench.read(client);
+  EXPECT_EQ(client.heard.text, "Hello");
+}
+
+// ------------------------------------------------------------------------------------------ calls that arrive together
+
+// Two that decode together, so that a pause finds its rows in a step that is not aborted.
+struct Pair {
+  LoopBench bench{roomy(), small_chunks()};
+  Client a = bench.submit(greedy({TokenId{1}, TokenId{2}}, 100));
+  Client b = bench.submit(greedy({TokenId{3}, TokenId{4}}, 100));
+  Pair() { bench.turns(6); }
+  void in_next_step(std::function<void()> calls) {
+    bench.in_step = [calls = std::move(calls), done = false]() mutable {
+      if (!std::exchange(done, true)) calls();
+    };
+    bench.turn();
+  }
+};
+
+TEST(CallsTogether, TheLastOfPauseResumePauseHolds) {
+  Pair pair;
+  std::vector<Reply<PauseRecord>> pauses;
+  std::optional<Reply<Status>> resumed;
+  pair.in_next_step([&] {
+    pauses.push_back(pair.bench.pause(pair.a.id));
+    resumed = pair.bench.resume(pair.a.id);
+    pauses.push_back(pair.bench.pause(pair.a.id));
+  });
+  EXPECT_TRUE(pauses[0].poll() && resumed->poll() && pauses[1].poll());
+  const auto status = pair.bench.status(pair.a.id);
+  pair.bench.turn();
+  EXPECT_EQ((*status.poll())->state, State::kPaused);
+}
+
+TEST(CallsTogether, AnInspectionSeesTheFrozenPointThoughAResumeIsBehindIt) {
+  // Paused with its row uncomputed, so that the inspection takes a step.
+  Pair pair;
+  (void)pair.bench.pause(pair.a.id);
+  const auto seen = pair.bench.inspect(pair.a.id);
+  const auto resumed = pair.bench.resume(pair.a.id);
+  const auto status = pair.bench.status(pair.a.id);
+  pair.bench.turn();
+  const auto inspection = seen.poll();
+  ASSERT_TRUE(inspection && *inspection);
+  EXPECT_EQ((*inspection)->status.state, State::kPaused);
+  EXPECT_EQ((*inspection)->next.size(), 8u);
+  ASSERT_TRUE(resumed.poll().has_value());
+  EXPECT_EQ((*status.poll())->state, State::kRunning);
+  pair.bench.run(pair.a);
+  EXPECT_EQ(pair.a.heard.tokens(), undisturbed(greedy({TokenId{1}, TokenId{2}}, 100)).tokens());
+}
+
+TEST(CallsTogether, PauseInASharedStepKeepsTheRowItMade) {
+  Pair pair;
+  std::optional<Reply<PauseRecord>> pause;
+  pair.in_next_step([&] { pause = pair.bench.pause(pair.a.id); });
+  const auto record = pause->poll();
+  ASSERT_TRUE(record && *record);
+  EXPECT_TRUE((*record)->has_logits);
+  EXPECT_EQ((*record)->computed, (*record)->at);
+  EXPECT_EQ(pair.bench.engine().n_aborted(), 0u);
+}
+
+TEST(CallsTogether, WhoEndsAStepDoesNotWaitForTheNeighboursPrefill) {
+  LoopBench bench(roomy(), small_chunks());
+  Client stream = bench.submit(greedy({TokenId{1}, TokenId{2}}, 100));
+  bench.turns(4);
+  Client filling = bench.submit(greedy(long_prompt(1), 4));
+  bench.turns(2);
+  std::optional<Reply<PauseRecord>> pause;
+  bool reached_before_prefill = false;
+  int n_steps = 0;
+  bench.in_step = [&] {
+    if (n_steps == 0) pause = bench.pause(stream.id);
+    if (n_steps == 1) reached_before_prefill = pause->poll().has_value();
+    ++n_steps;
+  };
+  bench.turn();
+  EXPECT_EQ(n_steps, 2);
+  EXPECT_TRUE(reached_before_prefill);
+}
+
+TEST(CallsTogether, AnInspectedPausedOneNeverStartsByItself) {
+  // The pool is full, and the row that an inspection wants has no cell: it is answered without, and stays paused.
+  FakeOptions options = roomy();
+  options.n_cells = 12;
+  LoopBench bench(options);
+  Client senior = bench.submit(greedy({TokenId{1}, TokenId{2}}, 10));
+  Client paused = bench.submit(greedy({TokenId{3}, TokenId{4}, TokenId{5}}, 9));
+  bench.turns(4);
+  (void)bench.pause(paused.id);
+  bench.turn();
+  for (int i = 0; i < 12 && senior.heard.ends.empty(); ++i) {
+    const auto seen = bench.inspect(paused.id);
+    bench.turn();
+    const auto status = bench.status(paused.id);
+    bench.turn();
+    bench.read(senior);
+    ASSERT_TRUE(seen.poll().has_value());
+    ASSERT_EQ((*status.poll())->state, State::kPaused);
+  }
+  bench.run(senior);
+  EXPECT_EQ(senior.heard.ends.at(0).n_generated, 10);
+}
+
+// ------------------------------------------------------------------------------------------------------- slow readers
+
+TEST(SlowReader, GivesWayToOneThatReads) {
+  FakeOptions options = roomy();
+  options.n_cells = 24;
+  LoopBench bench(options);
+  Request endless = greedy({TokenId{1}, TokenId{2}}, 20);
+  endless.sampling.ignore_eos = true;
+  Client slow = bench.submit(endless, 6);
+  bench.turns(10);
+  Request next = greedy({TokenId{3}, TokenId{4}}, 20);
+  next.sampling.ignore_eos = true;
+  Client reading = bench.submit(next);
+  bench.run(reading);
+  ASSERT_EQ(reading.heard.ends.size(), 1u);
+  EXPECT_EQ(reading.heard.ends[0].n_generated, 20) << "not cut short for want of cells that nobody uses";
+  while (slow.heard.ends.empty()) {
+    bench.read(slow);
+    bench.turn();
+  }
+  EXPECT_EQ(slow.heard.ends[0].n_generated, 20);
+  EXPECT_EQ(slow.heard.tokens(), undisturbed(endless).tokens());
+}
+
+TEST(WholePool, APromptThatFillsItIsComputed) {
+  FakeOptions options = roomy();
+  options.n_cells = kPromptTokens;
+  LoopBench bench(options);
+  for (int round = 0; round < 2; ++round) {  // the second time its own prefix is cached
+    Client client = bench.submit(greedy(long_prompt(1), 0));
+    bench.run(client);
+    ASSERT_EQ(client.heard.ends.size(), 1u);
+    EXPECT_EQ(client.heard.ends[0].reason, EndReason::kLength);
+  }
+}
+
+}  // namespace
+}  // namespace fermata

@@ -1,0 +1,102 @@
+#include "runtime/pool.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace fermata {
+
+Pool::Pool(Engine& engine) : engine_(engine), ids_(engine.ledger().n_seqs()) {}
+
+Result<Pool::Admission> Pool::admit(std::span<const TokenId> tokens, Instant now) {
+  FERMATA_CHECK(!tokens.empty());
+  const std::optional<SeqId> seq = ids_.take();
+  if (!seq) return Error{Code::kNoSequences, "all sequence ids are taken", {}, true};
+  Admission admission{*seq, 0};
+  if (const auto match = tree_.longest_match(tokens.first(tokens.size() - 1))) {
+    engine_.share(match->seq, *seq, match->n_tokens);
+    admission.n_cached = match->n_tokens;
+    if (const auto entry = cached_.find(match->seq); entry != cached_.end()) entry->second = now;
+  }
+  return admission;
+}
+
+Pool::Known Pool::known(std::span<const TokenId> tokens, Instant now) {
+  const auto match = tree_.longest_match(tokens.first(tokens.size() - 1));
+  if (!match) return {};
+  Known known{match->n_tokens, std::nullopt};
+  if (const auto entry = cached_.find(match->seq); entry != cached_.end()) {
+    entry->second = now;
+    known.cached_source = match->seq;
+  }
+  return known;
+}
+
+void Pool::publish(SeqId seq, std::span<const TokenId> computed) {
+  FERMATA_CHECK_LE(static_cast<Position>(computed.size()), engine_.ledger().length(seq));
+  if (computed.empty()) return;
+  if (tree_.contains(seq))
+    tree_.extend(seq, computed);
+  else
+    tree_.insert(seq, computed);
+}
+
+void Pool::retire(SeqId seq, std::span<const TokenId> computed, Instant now) {
+  tree_.truncate(seq, 0);
+  const auto other = computed.empty() ? std::nullopt : tree_.longest_match(computed);
+  const bool adds_nothing = computed.empty() || (other && other->n_tokens == static_cast<Position>(computed.size()));
+  if (adds_nothing) {
+    release(seq);
+    return;
+  }
+  engine_.trim(seq, static_cast<Position>(computed.size()));
+  tree_.insert(seq, computed);
+  cached_.emplace(seq, now);
+}
+
+void Pool::release(SeqId seq) {
+  tree_.truncate(seq, 0);
+  engine_.trim(seq, 0);
+  ids_.give_back(seq);
+}
+
+void Pool::evict(SeqId seq) {
+  FERMATA_CHECK_EQ(cached_.erase(seq), std::size_t{1});
+  ++n_evictions_;
+  release(seq);
+}
+
+std::vector<CachedView> Pool::cached(bool exactly) const {
+  std::vector<CachedView> views;
+  views.reserve(cached_.size());
+  for (const auto& [seq, last_used] : cached_) views.push_back({seq, engine_.ledger().n_exclusive(seq), last_used});
+  std::sort(views.begin(), views.end(), [](const CachedView& a, const CachedView& b) {
+    return a.last_used != b.last_used ? a.last_used < b.last_used : a.seq < b.seq;
+  });
+  if (exactly) {
+    std::vector<SeqId> order;
+    for (const CachedView& view : views) order.push_back(view.seq);
+    const std::vector<std::uint32_t> freed = engine_.ledger().freed_by(order);
+    for (std::size_t i = 0; i < views.size(); ++i) views[i].n_exclusive = freed[i];
+  }
+  return views;
+}
+
+PoolView Pool::view(std::span<const CachedView> cached, std::uint32_t n_pinned) const {
+  const KvLedger& ledger = engine_.ledger();
+  return {ledger.n_cells(), ledger.n_free(), ids_.n_free(), cached, n_pinned};
+}
+
+void Pool::audit() const {
+  const KvLedger& ledger = engine_.ledger();
+  ledger.audit();
+  tree_.audit();
+  for (std::int32_t i = 0; i < ledger.n_seqs(); ++i) {
+    const SeqId seq{i};
+    if (!ids_.is_taken(seq)) FERMATA_CHECK_EQ(ledger.length(seq), 0);
+    if (cached_.contains(seq)) FERMATA_CHECK(ids_.is_taken(seq) && tree_.contains(seq));
+    if (tree_.contains(seq)) FERMATA_CHECK(ids_.is_taken(seq));
+  }
+}
+
+}  // namespace fermata

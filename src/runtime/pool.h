@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "engine/engine.h"
+#include "scheduler/plan.h"
+#include "scheduler/prefix_tree.h"
+#include "scheduler/sequence_ids.h"
+
+namespace fermata {
+
+// Who holds which sequence of the engine's pool, and what of it is worth keeping: live generations hold one sequence
+// each; what they leave stays as prefix cache until its cells or its id are needed. Only tokens whose keys and values
+// were really computed enter the tree. Owner: the engine thread.
+class Pool {
+ public:
+  explicit Pool(Engine& engine);
+
+  struct Admission {
+    SeqId seq{};
+    Position n_cached = 0;  // first tokens that are in the pool already, shared, not copied
+  };
+  // A sequence for these tokens, starting from the longest prefix that is still here (never all of them: the last one
+  // is computed again, because its logits decide what follows). kNoSequences if no id is free.
+  Result<Admission> admit(std::span<const TokenId> tokens, Instant now);
+
+  // What admit() would find of these tokens. A cached source counts as used, so that it is not the next to be evicted.
+  struct Known {
+    Position n_tokens = 0;
+    std::optional<SeqId> cached_source;
+  };
+  Known known(std::span<const TokenId> tokens, Instant now);
+
+  // The sequence now has these tokens computed; others may share them.
+  void publish(SeqId seq, std::span<const TokenId> computed);
+
+  // Its generation is done with it. It stays as cache if it holds anything that no other entry holds.
+  void retire(SeqId seq, std::span<const TokenId> computed, Instant now);
+
+  // Its generation is done with it, and so are we (pages were taken out, or it failed).
+  void release(SeqId seq);
+
+  // A cached sequence goes.
+  void evict(SeqId seq);
+
+  // Least recently used first. `exactly`: cells that cached sequences share are counted with the last of them that
+  // goes; costs their length. Otherwise such cells are not counted.
+  std::vector<CachedView> cached(bool exactly) const;
+  PoolView view(std::span<const CachedView> cached, std::uint32_t n_pinned) const;
+  std::uint32_t n_free() const { return engine_.ledger().n_free(); }
+  std::uint64_t n_evictions() const { return n_evictions_; }
+
+  // Ends the process if books disagree: every id is held, cached or free, and every cell has an owner among the first
+  // two.
+  void audit() const;
+
+ private:
+  Engine& engine_;
+  SequenceIds ids_;
+  PrefixTree tree_;
+  std::unordered_map<SeqId, Instant> cached_;  // last use
+  std::uint64_t n_evictions_ = 0;
+};
+
+}  // namespace fermata
