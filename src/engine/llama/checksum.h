@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace fermata {
+
+// XXH64 (Yann Collet's, from its published specification): finds damage, not malice. About 10 GB/s.
+std::uint64_t xxh64(std::span<const std::byte> bytes, std::uint64_t seed);
+
+// BLAKE2b with 256 bits, fed in pieces: where two different things must never look the same.
+class Blake2b {
+ public:
+  Blake2b();
+  ~Blake2b();
+  Blake2b(const Blake2b&) = delete;
+  Blake2b& operator=(const Blake2b&) = delete;
+
+  // Adds the length, then the bytes: pieces cannot flow into each other.
+  void add(std::string_view piece);
+  void add_raw(std::span<const std::byte> bytes);
+  std::string hex();  // 64 digits; ends it
+
+ private:
+  void* state_;
+};
+
+}  // namespace fermata
