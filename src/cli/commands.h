@@ -1,0 +1,15 @@
+#pragma once
+
+#include <CLI/App.hpp>
+#include <functional>
+
+namespace fermata::cli {
+
+// Each adds its subcommand; what it returns runs it and gives the exit code. The settings live as long as the function.
+using Command = std::function<int()>;
+Command add_run(CLI::App& app);
+Command add_demo(CLI::App& app);
+Command add_doctor(CLI::App& app);
+Command add_prepare_model(CLI::App& app);
+
+}  // namespace fermata::cli

@@ -1,0 +1,41 @@
+#include "cli/exit_codes.h"
+
+namespace fermata::cli {
+
+ExitCode exit_code_for(EndReason reason) {
+  switch (reason) {
+    case EndReason::kNone:
+    case EndReason::kStop:
+    case EndReason::kLength:
+    case EndReason::kToolCalls:
+    case EndReason::kContentFilter:
+    case EndReason::kReplaced: return kOk;
+    case EndReason::kCancelled:
+    case EndReason::kDisconnected:
+    case EndReason::kShutdown: return kInterrupted;
+    case EndReason::kTimeout: return kTimedOut;
+    case EndReason::kError: return kFailed;
+  }
+  return kFailed;
+}
+
+ExitCode exit_code_for(Code code) {
+  switch (code) {
+    case Code::kInvalidArgument:
+    case Code::kTooLarge:
+    case Code::kGrammar: return kUsage;
+    case Code::kModel:
+    case Code::kUnsupported: return kNoModel;
+    case Code::kEngine: return kEngineStuck;
+    case Code::kNotFound:
+    case Code::kWrongState:
+    case Code::kBusy:
+    case Code::kNoCells:
+    case Code::kNoSequences:
+    case Code::kAborted:
+    case Code::kIo: return kFailed;
+  }
+  return kFailed;
+}
+
+}  // namespace fermata::cli

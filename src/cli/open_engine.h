@@ -1,0 +1,42 @@
+#pragma once
+
+#include <CLI/App.hpp>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "engine/chat_template.h"
+#include "engine/engine.h"
+#include "engine/llama/engine.h"
+
+namespace fermata::cli {
+
+// What to run on; shared by all commands that load a model.
+struct EngineFlags {
+  std::string engine = "llama";  // or "fake": scripted, no model
+  std::string model;             // empty: the default model, from the usual places
+  std::int32_t n_ctx = 4096;     // cells of the pool
+  std::int32_t n_threads = 0;
+  std::string kv = "f16";  // or "q8_0", "bf16", "K/V" for different types
+  bool exact = true;
+  std::string attention = "ours";
+
+  void add_to(CLI::App& app);
+};
+
+struct OpenedEngine {
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<ChatTemplate> chat;  // may be null: then prompts are taken as they are
+};
+
+// Loads with progress on standard error. The default model is made ready the first time.
+Result<OpenedEngine> open_engine(const EngineFlags& flags);
+
+// The two halves of that for the llama engine.
+Result<LlamaOptions> llama_options(const EngineFlags& flags);
+Result<std::unique_ptr<LlamaEngine>> load_llama(const LlamaOptions& options);
+
+// $FERMATA_MODEL, else .deps/model/default.gguf beside the build, else $XDG_DATA_HOME/fermata/default.gguf.
+std::string default_model_path();
+
+}  // namespace fermata::cli

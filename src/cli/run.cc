@@ -1,0 +1,112 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/complain.h"
+#include "cli/event_reader.h"
+#include "cli/exit_codes.h"
+#include "cli/interrupt_signal.h"
+#include "cli/open_engine.h"
+#include "cli/sampling_flags.h"
+#include "runtime/core.h"
+
+namespace fermata::cli {
+namespace {
+
+struct RunSettings {
+  EngineFlags engine;
+  SamplingFlags sampling_flags;
+  Request request;
+  std::string prompt;
+  std::string system;
+  bool raw_prompt = false;
+  double timeout_s = 0;
+  bool verbose = false;
+};
+
+Result<std::vector<TokenId>> prompt_tokens(const RunSettings& settings, const OpenedEngine& opened) {
+  const Vocabulary& vocabulary = opened.engine->vocabulary();
+  if (settings.raw_prompt || !opened.chat) {
+    std::vector<TokenId> tokens = vocabulary.prompt_prefix();
+    for (const TokenId token : vocabulary.tokenize(settings.prompt, Markers::kPlain)) tokens.push_back(token);
+    return tokens;
+  }
+  std::vector<ChatMessage> messages;
+  if (!settings.system.empty()) messages.push_back({"system", settings.system});
+  messages.push_back({"user", settings.prompt});
+  const Result<std::string> text = opened.chat->apply(messages);
+  if (!text) return text.error();
+  return vocabulary.tokenize(*text, Markers::kParse);
+}
+
+void report(const Answer& answer, std::uint64_t seed, Duration took) {
+  std::fprintf(stderr, "\n[%s; %d prompt tokens, %d generated in %.2f s; seed %llu]\n",
+               std::string(to_string(answer.end.reason)).c_str(), answer.end.n_prompt, answer.end.n_generated,
+               took.ms() / 1000, static_cast<unsigned long long>(seed));
+}
+
+int run(RunSettings& settings) {
+  InterruptSignal signals;
+  if (settings.prompt == "-") settings.prompt.assign(std::istreambuf_iterator<char>(std::cin), {});
+  Result<OpenedEngine> opened = open_engine(settings.engine);
+  if (!opened) return complain(opened.error());
+  Result<std::vector<TokenId>> tokens = prompt_tokens(settings, *opened);
+  if (!tokens) return complain(tokens.error());
+  settings.request.prompt = *std::move(tokens);
+  if (settings.timeout_s > 0) settings.request.timeout = Duration{static_cast<std::int64_t>(settings.timeout_s * 1e9)};
+
+  const SystemClock clock;
+  Core core(std::move(opened->engine), clock);
+  const std::uint64_t seed = settings.request.sampling.seed;
+  const Instant begun = clock.now();
+  const Result<Started> started = core.submit(std::move(settings.request));
+  if (!started) return complain(started.error());
+  signals.on_first([&] { core.cancel(started->id); });
+
+  Answer answer;
+  read_events(*started->events, answer, [](const TextEvent& piece) {
+    std::fwrite(piece.text.data(), 1, piece.text.size(), stdout);
+    std::fflush(stdout);
+  });
+  if (isatty(STDOUT_FILENO)) std::fputc('\n', stdout);
+  if (settings.verbose) report(answer, seed, clock.now() - begun);
+  if (answer.end.reason == EndReason::kError) return complain(answer.end.error);
+  return exit_code_for(answer.end.reason);
+}
+
+}  // namespace
+
+Command add_run(CLI::App& app) {
+  auto settings = std::make_shared<RunSettings>();
+  CLI::App* command = app.add_subcommand("run", "Answer one prompt on standard output");
+  command->footer(
+      "Examples:\n"
+      "  fermata run \"Why is the sky blue?\"\n"
+      "  fermata run --raw \"Once upon a time\" --temp 0 -n 50\n"
+      "  fermata run -j '{\"type\":\"object\",\"properties\":{\"city\":{\"type\":\"string\"}}}' \"Name a city.\"\n"
+      "  cat letter.txt | fermata run --system \"Summarise.\" -\n\n"
+      "Exit codes: 0 complete (or its token limit), 1 failed, 2 wrong usage, 3 no model, 4 engine stuck,\n"
+      "5 time limit, 130 Ctrl-C (what had been said was printed).");
+  command->add_option("prompt", settings->prompt, "What to answer; - reads standard input")->required();
+  command->add_option("--system", settings->system, "System message of the chat template");
+  command->add_flag("--raw", settings->raw_prompt, "Continue the prompt as it is, without the chat template");
+  command->add_option("-n,--max-tokens", settings->request.n_tokens_max, "Most tokens to generate; -1: as many as fit")
+      ->capture_default_str();
+  command->add_option("--stop", settings->request.stop, "Ends the answer before this text; repeatable");
+  command->add_option("--timeout", settings->timeout_s, "Seconds of running time; 0 is no limit");
+  command->add_flag("-v,--verbose", settings->verbose, "Say afterwards how it ended");
+  settings->engine.add_to(*command);
+  settings->request.sampling.seed = std::random_device{}();
+  settings->sampling_flags.add_to(*command, settings->request.sampling);
+  return [settings] { return run(*settings); };
+}
+
+}  // namespace fermata::cli
