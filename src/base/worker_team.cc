@@ -152,7 +152,7 @@ struct WorkerTeam::Shared {
 
   void note_core(int ith) const { members[ith]->core.store(sched_getcpu(), std::memory_order_relaxed); }
 
-  // Another member was last seen on this member's core: it cannot run while this one spins.
+  // One of the first n members, another than this one, was last seen on its core: it cannot run while this one spins.
   bool shares_core(const Place& place) const {
     const int core = members[place.ith]->core.load(std::memory_order_relaxed);
     for (int i = 0; i < place.n; ++i) {
@@ -175,9 +175,11 @@ struct WorkerTeam::Shared {
     crowded.store(!may_spin || spin.is_short(), std::memory_order_relaxed);
   }
 
-  // Between regions a wait in vain tells nothing: the caller has other things to do.
-  void wait_for_region(std::uint32_t old) {
-    if (region.spin_while(old, spin.ns())) return;
+  // Of a worker, between regions. How long that takes tells nothing: the caller may have other things to do.
+  void wait_for_region(std::uint32_t old, int ith) {
+    note_core(ith);
+    const bool may_spin = !shares_core({.ith = ith, .n = 1});
+    if (region.spin_while(old, may_spin ? spin.ns() : 0)) return;
     n_sleeps.fetch_add(1, std::memory_order_relaxed);
     region.sleep_while(old);
   }
@@ -265,7 +267,7 @@ void WorkerTeam::run_region(int n_wanted, RegionBody body, void* data) {
 void WorkerTeam::work(int ith) {
   Shared& shared = *shared_;
   for (std::uint32_t seen = 0;;) {
-    shared.wait_for_region(seen);
+    shared.wait_for_region(seen, ith);
     seen = shared.region.value();
     const int n = static_cast<int>(seen & kMembersMask);
     if (n == 0) return;
