@@ -137,12 +137,12 @@ void EngineLoop::on(Inspect& inspect, Instant) {
   const std::optional<Status> ended = live ? std::nullopt : roster_.ended(inspect.id);
   if (!live && !ended) return inspect.reply.send(not_found(inspect.id));
   if (!live || !live->is(State::kPaused))
-    return inspect.reply.send(wrong_state("only a paused generation can be inspected; pause it first",
-                                          live ? status_of(*live) : *ended));
+    return inspect.reply.send(
+        wrong_state("only a paused generation can be inspected; pause it first", live ? status_of(*live) : *ended));
   live->inspections.push_back(inspect);
   // The logits of the frozen point may take one row of the next step; other than that everything is there.
-  const bool one_row_away = live->seq && live->n_uncomputed() == 1;
-  if (live->generation->has_logits() || !one_row_away) answer_inspections(*live);
+  const bool row_comes = in_flight(inspect.id) || (live->seq && live->n_uncomputed() == 1);
+  if (live->generation->has_logits() || !row_comes) answer_inspections(*live);
 }
 
 void EngineLoop::frozen_point_is_read(Live& live) {

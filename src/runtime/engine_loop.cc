@@ -30,7 +30,7 @@ bool EngineLoop::turn() {
 }
 
 void EngineLoop::run() {
-  constexpr Duration kNap = milliseconds(200);         // time limits of sleeping generations are looked at so often
+  constexpr Duration kNap = milliseconds(200);            // time limits of sleeping generations are looked at so often
   constexpr Duration kNapBesideReader = milliseconds(2);  // a slow reader says nothing when it has read
   while (!closing_.load(std::memory_order_acquire)) {
     if (turn()) continue;

@@ -1,6 +1,7 @@
 #include "runtime/pool.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -16,7 +17,7 @@ Result<Pool::Admission> Pool::admit(std::span<const TokenId> tokens, Instant now
   if (const auto match = tree_.longest_match(tokens.first(tokens.size() - 1))) {
     engine_.share(match->seq, *seq, match->n_tokens);
     admission.n_cached = match->n_tokens;
-    if (const auto entry = cached_.find(match->seq); entry != cached_.end()) entry->second = now;
+    if (const auto entry = cached_.find(match->seq); entry != cached_.end()) entry->second = use(now);
   }
   return admission;
 }
@@ -26,7 +27,7 @@ Pool::Known Pool::known(std::span<const TokenId> tokens, Instant now) {
   if (!match) return {};
   Known known{match->n_tokens, std::nullopt};
   if (const auto entry = cached_.find(match->seq); entry != cached_.end()) {
-    entry->second = now;
+    entry->second = use(now);
     known.cached_source = match->seq;
   }
   return known;
@@ -51,7 +52,7 @@ void Pool::retire(SeqId seq, std::span<const TokenId> computed, Instant now) {
   }
   engine_.trim(seq, static_cast<Position>(computed.size()));
   tree_.insert(seq, computed);
-  cached_.emplace(seq, now);
+  cached_.emplace(seq, use(now));
 }
 
 void Pool::release(SeqId seq) {
@@ -67,12 +68,14 @@ void Pool::evict(SeqId seq) {
 }
 
 std::vector<CachedView> Pool::cached(bool exactly) const {
+  std::vector<std::pair<std::uint64_t, CachedView>> by_use;
+  by_use.reserve(cached_.size());
+  for (const auto& [seq, last] : cached_)
+    by_use.push_back({last.number, {seq, engine_.ledger().n_exclusive(seq), last.at}});
+  std::sort(by_use.begin(), by_use.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<CachedView> views;
-  views.reserve(cached_.size());
-  for (const auto& [seq, last_used] : cached_) views.push_back({seq, engine_.ledger().n_exclusive(seq), last_used});
-  std::sort(views.begin(), views.end(), [](const CachedView& a, const CachedView& b) {
-    return a.last_used != b.last_used ? a.last_used < b.last_used : a.seq < b.seq;
-  });
+  views.reserve(by_use.size());
+  for (const auto& [number, view] : by_use) views.push_back(view);
   if (exactly) {
     std::vector<SeqId> order;
     for (const CachedView& view : views) order.push_back(view.seq);

@@ -65,7 +65,15 @@ class Pool {
   Engine& engine_;
   SequenceIds ids_;
   PrefixTree tree_;
-  std::unordered_map<SeqId, Instant> cached_;  // last use
+  // The last use of each: when, and which of all uses, since several may come at one time.
+  struct Use {
+    Instant at;
+    std::uint64_t number = 0;
+  };
+  Use use(Instant now) { return {now, ++n_uses_}; }
+
+  std::unordered_map<SeqId, Use> cached_;
+  std::uint64_t n_uses_ = 0;
   std::uint64_t n_evictions_ = 0;
 };
 

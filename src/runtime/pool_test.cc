@@ -132,6 +132,17 @@ TEST_F(PoolTest, FindingAPrefixIsAUse) {
   EXPECT_NE(pool_.cached(false).front().seq, oldest);
 }
 
+TEST_F(PoolTest, UsesAtTheSameTimeKeepTheirOrder) {
+  for (const std::int32_t first : {1, 2}) {
+    const auto all = tokens({first, 7, 7});
+    const auto a = admit(all);
+    compute(a.seq, all);
+    pool_.retire(a.seq, all, {5});
+  }
+  const auto known = pool_.known(tokens({1, 7, 7, 7}), {5});
+  EXPECT_EQ(pool_.cached(false).back().seq, known.cached_source) << "the source of who waits is evicted last";
+}
+
 TEST_F(PoolTest, CellsThatCachedOnesShareAreCountedWithTheLastOfThem) {
   const auto first = tokens({1, 2, 3, 4});
   const auto a = admit(first);
