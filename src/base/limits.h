@@ -10,13 +10,14 @@ namespace fermata::limits {
 inline constexpr std::size_t kControlCallsMax = 4096;  // pause, cancel: waiting for the engine thread
 inline constexpr std::size_t kWorkCallsMax = 1024;     // submit, resume, read: waiting for the engine thread
 inline constexpr std::size_t kEventRingMax = 1024;     // events of one generation that its reader has not taken
+inline constexpr std::size_t kUnsentEventsMax = 4096;  // kept for a full ring; beyond that its reader counts as gone
 inline constexpr std::size_t kEventsPerTokenMax = 4;   // what one step may push for one generation
 static_assert(kEventsPerTokenMax * 8 <= kEventRingMax, "a reader must be allowed to lag by a few tokens");
 
 // --- generations
 inline constexpr std::size_t kGenerationsMax = 4096;          // queued, running, paused, not yet forgotten
 inline constexpr std::size_t kQueuedMax = 1024;               // of them waiting for admission
-inline constexpr std::size_t kEndedKept = 4096;       // finished ones whose end can still be asked for
+inline constexpr std::size_t kEndedKept = 4096;               // finished ones whose end can still be asked for
 inline constexpr std::int32_t kTokensMax = 1 << 20;           // of one generation, prompt included
 inline constexpr std::int64_t kNoProgressTimeoutMs = 30'000;  // of running time
 inline constexpr std::int64_t kInterruptReachMs = 1'000;      // an interrupt not reached by then is reported
@@ -35,11 +36,11 @@ inline constexpr std::size_t kStopStringsMax = 16;
 inline constexpr std::size_t kStopStringBytesMax = 1024;
 inline constexpr std::size_t kGrammarBytesMax = 256 * 1024;
 inline constexpr std::size_t kSchemaDepthMax = 64;
-inline constexpr std::size_t kSchemaPropertiesMax = 128;     // of one object: the conversion is cubic in them
-inline constexpr std::size_t kGrammarNestingMax = 512;      // parentheses within parentheses
-inline constexpr std::size_t kGrammarNodesMax = 1 << 18;    // after repetitions are written out
-inline constexpr std::size_t kGrammarStatesMax = 1024;      // ways to read the text so far
-inline constexpr std::size_t kGrammarDepthMax = 4096;       // rules within rules at one place of the text
+inline constexpr std::size_t kSchemaPropertiesMax = 128;  // of one object: the conversion is cubic in them
+inline constexpr std::size_t kGrammarNestingMax = 512;    // parentheses within parentheses
+inline constexpr std::size_t kGrammarNodesMax = 1 << 18;  // after repetitions are written out
+inline constexpr std::size_t kGrammarStatesMax = 1024;    // ways to read the text so far
+inline constexpr std::size_t kGrammarDepthMax = 4096;     // rules within rules at one place of the text
 inline constexpr std::size_t kDryBreakersMax = 16;
 inline constexpr std::size_t kDryBreakerBytesMax = 40;
 inline constexpr std::size_t kLogitBiasMax = 4096;

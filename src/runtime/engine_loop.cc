@@ -8,10 +8,22 @@
 
 namespace fermata {
 
+namespace {
+
+// No step may have more rows than the engine takes.
+LoopOptions fitted(LoopOptions options, const EngineInfo& info) {
+  for (std::int32_t* n_rows :
+       {&options.plan.n_decode_rows, &options.plan.n_prefill_rows, &options.plan.n_prefill_rows_shared})
+    *n_rows = std::clamp(*n_rows, 1, info.n_rows_max);
+  return options;
+}
+
+}  // namespace
+
 EngineLoop::EngineLoop(Engine& engine, const Clock& clock, LoopOptions options)
     : engine_(engine),
       clock_(clock),
-      options_(options),
+      options_(fitted(options, engine.info())),
       mailbox_(limits::kControlCallsMax, limits::kWorkCallsMax),
       pool_(engine) {}
 
@@ -282,6 +294,7 @@ void EngineLoop::leave_pool(Live& live) {
     pool_.retire(*live.seq, computed, clock_.now());
     live.seq.reset();
     if (!live.is(State::kFinished)) generation.set_cached(0);
+    if (live.is(State::kPaused)) live.pause = generation.pause_record();
   }
   if (!live.is(State::kFinished)) return;
   live.comes_back = false;
@@ -295,7 +308,9 @@ void EngineLoop::apply_timeouts() {
   const Instant now = clock_.now();
   roster_.for_each([&](Live& live) {
     const Generation& generation = *live.generation;
-    if (live.events->abandoned() && !live.is(State::kFinished)) return end(live, EndReason::kDisconnected);
+    if (live.is(State::kFinished)) return;
+    const bool never_reads = live.unsent.size() > limits::kUnsentEventsMax;
+    if (live.events->abandoned() || never_reads) return end(live, EndReason::kDisconnected);
     if (!live.is(State::kRunning)) return;
     const auto& limit = generation.request().timeout;
     const bool too_long = limit && generation.running_time(now) >= *limit;

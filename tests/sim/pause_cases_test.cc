@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/limits.h"
 #include "loop_bench.h"
 
 namespace fermata {
@@ -292,6 +293,20 @@ TEST(SlowReader, GivesWayToOneThatReads) {
   }
   EXPECT_EQ(slow.heard.ends[0].n_generated, 20);
   EXPECT_EQ(slow.heard.tokens(), undisturbed(endless).tokens());
+}
+
+TEST(SlowReader, OneThatAsksAndNeverReadsCountsAsGone) {
+  LoopBench bench(roomy());
+  Client client = bench.submit(greedy({TokenId{1}, TokenId{2}}, 100), 6);
+  bench.turns(10);
+  for (std::size_t i = 0; i < limits::kUnsentEventsMax; ++i) {  // each round says two things
+    (void)bench.pause(client.id);
+    (void)bench.resume(client.id);
+    bench.turn();
+  }
+  const auto status = bench.status(client.id);
+  bench.turn();
+  EXPECT_EQ((*status.poll())->end_reason, EndReason::kDisconnected);
 }
 
 TEST(WholePool, APromptThatFillsItIsComputed) {
