@@ -15,12 +15,13 @@ inline constexpr std::size_t kEventsPerTokenMax = 4;   // what one step may push
 static_assert(kEventsPerTokenMax * 8 <= kEventRingMax, "a reader must be allowed to lag by a few tokens");
 
 // --- generations
-inline constexpr std::size_t kGenerationsMax = 4096;          // queued, running, paused, not yet forgotten
-inline constexpr std::size_t kQueuedMax = 1024;               // of them waiting for admission
-inline constexpr std::size_t kEndedKept = 4096;               // finished ones whose end can still be asked for
-inline constexpr std::int32_t kTokensMax = 1 << 20;           // of one generation, prompt included
+inline constexpr std::size_t kGenerationsMax = 4096;  // queued, running, paused, not yet forgotten
+inline constexpr std::size_t kQueuedMax = 1024;       // of them waiting for admission
+inline constexpr std::size_t kEndedKept = 4096;       // finished ones whose end can still be asked for
+inline constexpr std::int32_t kTokensMax = 1 << 20;   // of one generation, prompt included
+inline constexpr std::int64_t kUnheardEndMs =
+    600'000;  // a finished one is kept so long for a reader that does not read
 inline constexpr std::int64_t kNoProgressTimeoutMs = 30'000;  // of running time
-inline constexpr std::int64_t kInterruptReachMs = 1'000;      // an interrupt not reached by then is reported
 
 // --- the pool (libllama's LLAMA_MAX_SEQ is 256; one id is kept for moving pages)
 inline constexpr std::int32_t kSequencesMax = 256;
@@ -30,6 +31,8 @@ inline constexpr std::int32_t kPageTokens = 64;
 inline constexpr std::int32_t kDecodeRowsMax = 64;      // rows of one decode call; each reserves a row of logits
 inline constexpr std::int32_t kPrefillRowsMax = 128;    // rows of one prefill chunk when nobody waits for a token
 inline constexpr std::int32_t kPrefillRowsShared = 32;  // the same beside running streams
+
+inline constexpr std::size_t kPromptBytesMax = 16 * 1024 * 1024;  // read from standard input
 
 // --- sampling and stop rules
 inline constexpr std::size_t kStopStringsMax = 16;
@@ -45,6 +48,7 @@ inline constexpr std::size_t kDryBreakersMax = 16;
 inline constexpr std::size_t kDryBreakerBytesMax = 40;
 inline constexpr std::size_t kLogitBiasMax = 4096;
 inline constexpr std::int32_t kTopLogprobsMax = 20;
+inline constexpr std::int32_t kInspectRowsMax = 4096;    // journal rows of one inspection
 inline constexpr std::int32_t kHistoryTokensMax = 8192;  // window of penalties and DRY
 
 }  // namespace fermata::limits

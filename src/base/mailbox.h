@@ -14,9 +14,9 @@
 
 namespace fermata {
 
-// Messages from many threads to one owner, handed over in order of arrival. Two lanes, each with room of its own, so that
-// a flood of work (submit, resume, read) cannot keep an interrupt (pause, cancel, signal) out.
-// Bounded: a full lane answers kBusy. Never blocks the sender.
+// Messages from many threads to one owner, handed over in order of arrival. Two lanes, each with room of its own, so
+// that a flood of work (submit, resume, read) cannot keep an interrupt (pause, cancel, signal) out. Bounded: a full
+// lane answers kBusy. Never blocks the sender.
 template <class Message>
 class Mailbox {
  public:
@@ -48,8 +48,7 @@ class Mailbox {
   // Owner: as take_all(), but sleeps until something arrives, the mailbox is closed, or `at_most` has passed.
   std::vector<Message> wait_and_take_all(Duration at_most) {
     std::unique_lock lock(mutex_);
-    arrived_.wait_for(lock, std::chrono::nanoseconds(at_most.ns),
-                      [this] { return closed_ || !queue_.empty(); });
+    arrived_.wait_for(lock, std::chrono::nanoseconds(at_most.ns), [this] { return closed_ || !queue_.empty(); });
     return take_locked();
   }
 

@@ -14,7 +14,7 @@ namespace fermata {
 
 // Messages from one writer to one reader, in order, bounded. The writer never waits: push() on a full ring answers
 // false, and what to do about a slow reader is the writer's rule. `wake` (optional) is called without the lock when the
-// ring stops being empty or is closed; it must be cheap and must not call back into the ring.
+// ring stops being empty or is closed; it must be cheap, must not throw and must not call back into the ring.
 template <class Message>
 class Ring {
  public:

@@ -9,6 +9,7 @@ namespace fermata::cli {
 using Command = std::function<int()>;
 Command add_run(CLI::App& app);
 Command add_demo(CLI::App& app);
+Command add_bench(CLI::App& app);
 Command add_doctor(CLI::App& app);
 Command add_prepare_model(CLI::App& app);
 

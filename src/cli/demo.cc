@@ -54,10 +54,12 @@ Result<Started> Demo::start(const std::string& prompt, std::uint64_t seed, std::
     if (!text) return text.error();
     request.prompt = vocabulary.tokenize(*text, Markers::kParse);
   } else {
-    request.prompt = vocabulary.tokenize(prompt, Markers::kPlain);
+    request.prompt = vocabulary.prompt_prefix();
+    for (const TokenId token : vocabulary.tokenize(prompt, Markers::kPlain)) request.prompt.push_back(token);
   }
   request.sampling.seed = seed;
   request.n_tokens_max = n_tokens;
+  request.sampling.ignore_eos = true;  // long enough to be paused, whatever the model would say
   return core_.submit(std::move(request));
 }
 
@@ -65,7 +67,7 @@ Result<Answer> Demo::undisturbed() {
   Result<Started> started = start(kStory, 7, kStoryTokens);
   if (!started) return started.error();
   Answer answer;
-  read_events(*started->events, answer, {});
+  read_events(core_, *started, answer, {});
   if (answer.end.reason == EndReason::kError) return answer.end.error;
   return answer;
 }
@@ -123,12 +125,12 @@ Result<int> Demo::show() {
     std::fwrite(piece.text.data(), 1, piece.text.size(), stdout);
     std::fflush(stdout);
   };
-  read_events(*started->events, story, print, [](const Answer& a) { return a.rows.size() >= kPauseAfterTokens; });
+  read_events(core_, *started, story, print, [](const Answer& a) { return a.rows.size() >= kPauseAfterTokens; });
   const Result<PauseRecord> paused = await(core_.pause(started->id));
   if (!paused) return paused.error();
   // What was sent before the pause was reached belongs before it.
   const std::size_t n_before = static_cast<std::size_t>(paused->n_bytes_sent);
-  read_events(*started->events, story, print, [&](const Answer& a) { return a.text.size() >= n_before; });
+  read_events(core_, *started, story, print, [&](const Answer& a) { return a.text.size() >= n_before; });
   show_pause(*paused);
 
   say(out_.bold("\n3. Inspected") + ": looking changes nothing.");
@@ -142,7 +144,7 @@ Result<int> Demo::show() {
   Result<Started> newcomer = start(kNeighbours[2], 200, 400);
   if (!newcomer) return newcomer.error();
   Answer other;
-  read_events(*newcomer->events, other, {}, [](const Answer& a) { return a.rows.size() >= 20; });
+  read_events(core_, *newcomer, other, {}, [](const Answer& a) { return a.rows.size() >= 20; });
   const Result<Status> after = await(core_.status(neighbours[1].id));
   if (!after) return after.error();
   say("  meanwhile one neighbour left, another came, and the third wrote " +
@@ -151,7 +153,7 @@ Result<int> Demo::show() {
   say(out_.bold("\n4. Resumed") + ": the sentence goes on.\n");
   const Result<Status> resumed = await(core_.resume(started->id));
   if (!resumed) return resumed.error();
-  read_events(*started->events, story, print);
+  read_events(core_, *started, story, print);
   say(out_.bold("\n\n5. Compared") + " with the undisturbed run:");
   const bool equal = compare(story, *reference);
   for (const Started& neighbour : neighbours) core_.cancel(neighbour.id);

@@ -4,14 +4,19 @@
 
 namespace fermata::cli {
 
-void read_events(EventRing& events, Answer& answer, const std::function<void(const TextEvent&)>& on_text,
+void read_events(Core& core, const Started& started, Answer& answer,
+                 const std::function<void(const TextEvent&)>& on_text,
                  const std::function<bool(const Answer&)>& until) {
   while (!answer.finished) {
     if (until && until(answer)) return;
-    const std::optional<Event> event = events.pop(seconds(60));
+    const std::optional<Event> event = started.events->pop(seconds(10));
     if (!event) {
+      // A long prompt says nothing for long; an engine that answers is at work.
+      const Result<Status> status = await(core.status(started.id));
+      if (status) continue;
+      answer.silent = true;
       answer.end.reason = EndReason::kError;
-      answer.end.error = {Code::kEngine, "the engine fell silent", {}, true};
+      answer.end.error = status.error();
       return;
     }
     if (const auto* text = std::get_if<TextEvent>(&event->content)) {

@@ -15,11 +15,13 @@ struct Answer {
   std::vector<JournalRow> rows;
   FinishEvent end;
   bool finished = false;
+  bool silent = false;
 };
 
-// Takes events until the generation ends, `until` says so (asked after each event), or the engine falls silent for a
-// minute. `on_text` sees each piece as it comes.
-void read_events(EventRing& events, Answer& answer, const std::function<void(const TextEvent&)>& on_text,
+// Takes events until the generation ends, `until` says so (asked after each event), or the engine no longer answers
+// (then answer.silent). `on_text` sees each piece as it comes.
+void read_events(Core& core, const Started& started, Answer& answer,
+                 const std::function<void(const TextEvent&)>& on_text,
                  const std::function<bool(const Answer&)>& until = {});
 
 }  // namespace fermata::cli

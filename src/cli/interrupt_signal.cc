@@ -30,11 +30,14 @@ InterruptSignal::InterruptSignal() {
   FERMATA_CHECK_EQ(pthread_sigmask(SIG_BLOCK, &set, nullptr), 0);
 }
 
+void InterruptSignal::stop() {
+  if (!waiter_.joinable()) return;
+  pthread_kill(waiter_.native_handle(), kStopWaiting);
+  waiter_.join();
+}
+
 InterruptSignal::~InterruptSignal() {
-  if (waiter_.joinable()) {
-    pthread_kill(waiter_.native_handle(), kStopWaiting);
-    waiter_.join();
-  }
+  stop();
   const sigset_t set = waited_for();
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }

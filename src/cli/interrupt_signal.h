@@ -20,6 +20,9 @@ class InterruptSignal {
   // From now on; may be called once.
   void on_first(std::function<void()> first);
 
+  // `first` is not called any more, and what it refers to may go. A signal that comes now waits for the destructor.
+  void stop();
+
  private:
   std::thread waiter_;
 };

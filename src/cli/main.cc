@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   const std::map<std::string, cli::Command> commands = {
       {"run", cli::add_run(app)},
       {"demo", cli::add_demo(app)},
+      {"bench", cli::add_bench(app)},
       {"doctor", cli::add_doctor(app)},
       {"prepare-model", cli::add_prepare_model(app)},
   };

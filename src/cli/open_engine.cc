@@ -59,9 +59,12 @@ void EngineFlags::add_to(CLI::App& app) {
       ->capture_default_str();
   app.add_option("-c,--ctx", n_ctx, "Cells of the KV pool, shared by all generations")
       ->group(group)
-      ->check(CLI::Range(64, 1 << 24))
+      ->check(CLI::Range(128, 1 << 24))
       ->capture_default_str();
-  app.add_option("-t,--threads", n_threads, "Threads of a step; 0 chooses")->group(group)->capture_default_str();
+  app.add_option("-t,--threads", n_threads, "Threads of a step; 0 chooses")
+      ->group(group)
+      ->check(CLI::Range(0, 255))
+      ->capture_default_str();
   app.add_option("--kv", kv, "Type of keys and values: f16, bf16, q8_0, or two of them as K/V")
       ->group(group)
       ->capture_default_str();
@@ -76,7 +79,7 @@ std::string default_model_path() {
   namespace fs = std::filesystem;
   if (const char* path = std::getenv("FERMATA_MODEL")) return path;
   std::error_code ignored;
-  // build/release/bin/fermata of a source tree that `make run` set up: .deps is beside build.
+  // build/release/src/cli/fermata of a source tree that `make run` set up: .deps is beside build.
   for (fs::path folder = fs::read_symlink("/proc/self/exe", ignored).parent_path(); folder.has_relative_path();
        folder = folder.parent_path())
     if (fs::exists(folder / ".deps/model/default.gguf", ignored)) return folder / ".deps/model/default.gguf";

@@ -29,7 +29,7 @@ struct OpenedEngine {
   std::unique_ptr<ChatTemplate> chat;  // may be null: then prompts are taken as they are
 };
 
-// Loads with progress on standard error. The default model is made ready the first time.
+// Loads with progress on standard error.
 Result<OpenedEngine> open_engine(const EngineFlags& flags);
 
 // The two halves of that for the llama engine.

@@ -51,7 +51,9 @@ Command add_prepare_model(CLI::App& app) {
   command->add_option("--type", settings->type, "Weights of the target")
       ->check(CLI::IsMember(names))
       ->capture_default_str();
-  command->add_option("-t,--threads", settings->n_threads, "Threads; 0 chooses")->capture_default_str();
+  command->add_option("-t,--threads", settings->n_threads, "Threads; 0 chooses")
+      ->check(CLI::Range(0, 255))
+      ->capture_default_str();
   return [settings] { return prepare(*settings); };
 }
 

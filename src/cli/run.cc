@@ -2,17 +2,17 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <random>
 #include <string>
 
+#include "base/limits.h"
 #include "cli/commands.h"
 #include "cli/complain.h"
 #include "cli/event_reader.h"
 #include "cli/exit_codes.h"
+#include "cli/input_file.h"
 #include "cli/interrupt_signal.h"
 #include "cli/open_engine.h"
 #include "cli/sampling_flags.h"
@@ -54,14 +54,19 @@ void report(const Answer& answer, std::uint64_t seed, Duration took) {
 }
 
 int run(RunSettings& settings) {
+  if (settings.prompt == "-") {
+    Result<std::string> text = read_input("-", limits::kPromptBytesMax);
+    if (!text) return complain(text.error());
+    settings.prompt = *std::move(text);
+  }
   InterruptSignal signals;
-  if (settings.prompt == "-") settings.prompt.assign(std::istreambuf_iterator<char>(std::cin), {});
   Result<OpenedEngine> opened = open_engine(settings.engine);
   if (!opened) return complain(opened.error());
   Result<std::vector<TokenId>> tokens = prompt_tokens(settings, *opened);
   if (!tokens) return complain(tokens.error());
   settings.request.prompt = *std::move(tokens);
-  if (settings.timeout_s > 0) settings.request.timeout = Duration{static_cast<std::int64_t>(settings.timeout_s * 1e9)};
+  if (settings.timeout_s > 0)
+    settings.request.timeout = milliseconds(static_cast<std::int64_t>(settings.timeout_s * 1e3));
 
   const SystemClock clock;
   Core core(std::move(opened->engine), clock);
@@ -72,13 +77,20 @@ int run(RunSettings& settings) {
   signals.on_first([&] { core.cancel(started->id); });
 
   Answer answer;
-  read_events(*started->events, answer, [](const TextEvent& piece) {
+  bool is_lost = false;  // standard output is full or gone: nobody would hear the rest
+  read_events(core, *started, answer, [&](const TextEvent& piece) {
     std::fwrite(piece.text.data(), 1, piece.text.size(), stdout);
-    std::fflush(stdout);
+    if (std::fflush(stdout) == 0 || is_lost) return;
+    is_lost = true;
+    core.cancel(started->id);
   });
+  signals.stop();  // what it would call is about to go
   if (isatty(STDOUT_FILENO)) std::fputc('\n', stdout);
   if (settings.verbose) report(answer, seed, clock.now() - begun);
-  if (answer.end.reason == EndReason::kError) return complain(answer.end.error);
+  if (is_lost) return complain({Code::kIo, "the answer could not be written to standard output", {}, false});
+  if (answer.silent) return complain(answer.end.error);
+  if (answer.end.error.message.empty()) return exit_code_for(answer.end.reason);
+  complain(answer.end.error);
   return exit_code_for(answer.end.reason);
 }
 
@@ -100,8 +112,11 @@ Command add_run(CLI::App& app) {
   command->add_flag("--raw", settings->raw_prompt, "Continue the prompt as it is, without the chat template");
   command->add_option("-n,--max-tokens", settings->request.n_tokens_max, "Most tokens to generate; -1: as many as fit")
       ->capture_default_str();
-  command->add_option("--stop", settings->request.stop, "Ends the answer before this text; repeatable");
-  command->add_option("--timeout", settings->timeout_s, "Seconds of running time; 0 is no limit");
+  command->add_option("--stop", settings->request.stop, "Ends the answer before this text; repeatable")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("--timeout", settings->timeout_s, "Seconds of running time; 0 is no limit")
+      ->check(CLI::Range(0.0, 1e6));
   command->add_flag("-v,--verbose", settings->verbose, "Say afterwards how it ended");
   settings->engine.add_to(*command);
   settings->request.sampling.seed = std::random_device{}();

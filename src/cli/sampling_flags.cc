@@ -1,17 +1,18 @@
 #include "cli/sampling_flags.h"
 
 #include <CLI/CLI.hpp>
-#include <fstream>
-#include <iterator>
 #include <limits>
+
+#include "base/limits.h"
+#include "cli/input_file.h"
 
 namespace fermata::cli {
 namespace {
 
 std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw CLI::ValidationError(path, "cannot be read");
-  return {std::istreambuf_iterator<char>(file), {}};
+  Result<std::string> text = read_input(path, limits::kGrammarBytesMax);
+  if (!text) throw CLI::ValidationError(text.error().message, text.error().detail);
+  return *std::move(text);
 }
 
 // "15043=-2.5" or "15043=-inf"

@@ -59,8 +59,8 @@ struct Page {
   std::vector<std::byte> bytes;
 };
 
-// A model and its KV pool, as the engine thread sees them. One owner thread; only vocabulary() and samplers() may be
-// used from others. There is no prefill and no decode here: a step computes rows.
+// A model and its KV pool, as the engine thread sees them. One thread at a time; only info(), vocabulary() and
+// samplers() may be used from others meanwhile. There is no prefill and no decode here: a step computes rows.
 class Engine {
  public:
   virtual ~Engine() = default;

@@ -72,6 +72,8 @@ class Generation {
   // none was paused for at this point by who must resume it. So true once; a resume goes past it.
   bool pause_is_due() const;
 
+  // Journal rows before this one went out, or never will (the prompt); those from here on are held back.
+  Position n_rows_out() const { return n_rows_out_; }
   Position n_tokens_left() const { return request_->n_tokens_max - journal_.n_generated(); }
 
   // Samples the next token from its logits [n_vocab], journals it and folds it; ends the generation with kStop or

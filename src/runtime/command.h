@@ -31,7 +31,8 @@ struct Status {
 // A look at a paused generation. Looking changes nothing that follows.
 struct Inspection {
   Status status;
-  std::vector<JournalRow> last_rows;  // the last ones, oldest first; those with held-back bytes included
+  std::vector<JournalRow> last_rows;  // the last ones, oldest first
+  Position n_rows_sent = 0;           // journal rows from here on are held back: not for whoever reads the stream
   std::vector<TokenLogprob> next;     // what could come, most likely first; empty while the prompt is not computed
   float next_entropy = 0;             // nats
 };

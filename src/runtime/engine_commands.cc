@@ -75,10 +75,13 @@ bool EngineLoop::in_flight(GenerationId id) const {
 void EngineLoop::on(Submit& submit, Instant asked) {
   Live& live = roster_.add(Live(std::move(submit.generation), std::move(submit.events)));
   live.arrival = live.last_planned = asked;
-  if (roster_.size() > limits::kGenerationsMax || roster_.n_queued() > limits::kQueuedMax)
+  const bool too_many = roster_.size() > limits::kGenerationsMax;
+  if (too_many || roster_.n_queued() > limits::kQueuedMax)
     end(live, EndReason::kError,
-        {Code::kBusy, "too many generations are waiting; try again later",
-         "limit " + std::to_string(limits::kQueuedMax) + " waiting", true});
+        {Code::kBusy,
+         too_many ? "too many generations are alive; try again later"
+                  : "too many generations are waiting; try again later",
+         "limit " + std::to_string(too_many ? limits::kGenerationsMax : limits::kQueuedMax), true});
 }
 
 void EngineLoop::on(Pause& pause, Instant asked) {
@@ -156,12 +159,14 @@ void EngineLoop::answer_inspections(Live& live) {
     Inspection answer;
     answer.status = status_of(live);
     const auto rows = generation.journal().rows();
-    const std::size_t n_rows =
-        std::min<std::size_t>(rows.size(), static_cast<std::size_t>(std::max(inspect.n_rows, 0)));
+    const std::size_t n_wanted = static_cast<std::size_t>(std::clamp(inspect.n_rows, 0, limits::kInspectRowsMax));
+    const std::size_t n_rows = std::min(rows.size(), n_wanted);
+    answer.n_rows_sent = generation.n_rows_out();
     answer.last_rows.assign(rows.end() - static_cast<std::ptrdiff_t>(n_rows), rows.end());
     if (generation.has_logits()) {
       const std::span<const float> logits = generation.held_logits();
-      answer.next = log_softmax_top(logits, static_cast<std::size_t>(std::max(inspect.n_next, 0)));
+      answer.next =
+          log_softmax_top(logits, static_cast<std::size_t>(std::clamp(inspect.n_next, 0, limits::kTopLogprobsMax)));
       RowScan scan;
       scan_row(logits, scan);
       answer.next_entropy = measure_row(logits, scan).entropy;

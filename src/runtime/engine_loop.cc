@@ -15,6 +15,7 @@ LoopOptions fitted(LoopOptions options, const EngineInfo& info) {
   for (std::int32_t* n_rows :
        {&options.plan.n_decode_rows, &options.plan.n_prefill_rows, &options.plan.n_prefill_rows_shared})
     *n_rows = std::clamp(*n_rows, 1, info.n_rows_max);
+  options.plan.n_decode_rows = std::min(options.plan.n_decode_rows, limits::kDecodeRowsMax);
   return options;
 }
 
@@ -36,6 +37,7 @@ bool EngineLoop::turn() {
   if (plan.out_of_cells) on_out_of_cells(*roster_.find(*plan.out_of_cells));
   apply_pool_changes(plan);
   if (!plan.decode.empty()) step_decode(plan.decode);
+  roster_.deliver();  // tokens do not wait for a neighbour's prompt
   if (plan.prefill) step_prefill(*plan.prefill);
   roster_.deliver();
   return !plan.idle() || plan.out_of_cells;
@@ -112,7 +114,10 @@ Plan EngineLoop::plan_turn() {
       if (live.seq && live.is(State::kPaused)) n_pinned += static_cast<std::uint32_t>(live.generation->computed());
     });
     const std::vector<CachedView> cached = pool_.cached(n_needed > pool_.n_free());
-    Plan plan = make_plan(generations, pool_.view(cached, n_pinned), options_.plan, clock_.now());
+    PlanLimits limits = options_.plan;
+    // The next step cannot be aborted: a short one, so that the next interrupt need not wait long for it.
+    if (last_step_aborted_) limits.n_prefill_rows = std::min(limits.n_prefill_rows, limits.n_prefill_rows_shared);
+    Plan plan = make_plan(generations, pool_.view(cached, n_pinned), limits, clock_.now());
 
     // A generation that stands still keeps its cells until somebody lacks them; then it gives them up before one that
     // gets on does.
@@ -188,18 +193,23 @@ void EngineLoop::step_decode(const std::vector<GenerationId>& ids) {
   if (step(rows, served) != StepStatus::kDone) return take_commands();  // who ended it does not wait for the next step
 
   stats_.n_decode_rows.fetch_add(rows.size(), std::memory_order_relaxed);
+  const Instant now = clock_.now();
   for (const GenerationId id : served) {
     Live& live = *roster_.find(id);
-    live.generation->add_computed(1, clock_.now());
-    live.last_planned = clock_.now();
+    live.generation->add_computed(1, now);
+    live.last_planned = now;
   }
-  in_flight_ = served;
-  take_commands();
-  in_flight_.clear();
-  for (std::size_t i = 0; i < served.size(); ++i) advance(served[i], engine_.logits(i));
+  // Commands are taken before each row is sampled, so that no pause waits for the sampling of its neighbours.
+  for (std::size_t i = 0; i < served.size(); ++i) {
+    in_flight_.assign(served.begin() + static_cast<std::ptrdiff_t>(i), served.end());
+    take_commands();
+    in_flight_.clear();
+    advance(served[i], engine_.logits(i));
+  }
 }
 
 void EngineLoop::step_prefill(const PrefillChunk& chunk) {
+  take_commands();  // those that came while the decode rows were sampled
   Live* live = roster_.find(chunk.id);
   if (!live || !live->may_step()) return;
   Generation& generation = *live->generation;
@@ -277,9 +287,10 @@ void EngineLoop::freeze(Live& live, WaitReason reason) {
   Generation& generation = *live.generation;
   FERMATA_CHECK(generation.apply(Trigger::kReachPause, reason, now).has_value());
   live.pause = generation.pause_record();
+  roster_.deliver(live);  // nothing of it is sent after the answer
+  for (const Reply<PauseRecord>& reply : std::exchange(live.pause_replies, {})) reply.send(live.pause);
   if (live.seq)
     pool_.publish(*live.seq, generation.journal().tokens().first(static_cast<std::size_t>(generation.computed())));
-  for (const Reply<PauseRecord>& reply : std::exchange(live.pause_replies, {})) reply.send(live.pause);
 }
 
 void EngineLoop::end(Live& live, EndReason reason, Error error) {
@@ -308,16 +319,25 @@ void EngineLoop::apply_timeouts() {
   const Instant now = clock_.now();
   roster_.for_each([&](Live& live) {
     const Generation& generation = *live.generation;
-    if (live.is(State::kFinished)) return;
-    const bool never_reads = live.unsent.size() > limits::kUnsentEventsMax;
-    if (live.events->abandoned() || never_reads) return end(live, EndReason::kDisconnected);
+    if (live.is(State::kFinished)) {
+      const bool has_more = !live.unsent.empty();
+      if (has_more && now - live.unsent.back().time >= milliseconds(limits::kUnheardEndMs)) live.events->abandon();
+      return;
+    }
+    if (live.unsent.size() > limits::kUnsentEventsMax) live.events->abandon();  // it never reads
+    if (live.events->abandoned()) return end(live, EndReason::kDisconnected);
     if (!live.is(State::kRunning)) return;
     const auto& limit = generation.request().timeout;
     const bool too_long = limit && generation.running_time(now) >= *limit;
-    const bool no_progress = now - generation.last_progress() >= options_.no_progress_timeout;
+    // Who could go on and is not asked waits for its turn, which is no fault of its own.
+    const bool waits_its_turn = live.may_step() && live.last_planned <= generation.last_progress();
+    const bool no_progress = !waits_its_turn && now - generation.last_progress() >= options_.no_progress_timeout;
     if (too_long || no_progress)
       end(live, EndReason::kTimeout,
-          {Code::kAborted, too_long ? "its time limit was reached" : "it made no progress", {}, false});
+          {Code::kAborted,
+           too_long ? "its time limit was reached" : "it made no progress: its reader did not read",
+           {},
+           false});
   });
 }
 

@@ -12,7 +12,7 @@
 namespace fermata {
 
 // The answer to one command: the engine thread sends it once, whoever asked waits for it, polls it, or is woken.
-// Copies share the answer.
+// Copies share the answer; whoever takes it first has it.
 template <class T>
 class Reply {
  public:

@@ -48,11 +48,15 @@ void Roster::for_each(const std::function<void(Live&)>& visit) {
   for (auto& [id, live] : lives_) visit(live);
 }
 
+void Roster::deliver(Live& live) {
+  for (Event& event : live.generation->take_events()) live.unsent.push_back(std::move(event));
+  while (!live.unsent.empty() && live.events->push(live.unsent.front())) live.unsent.pop_front();
+}
+
 void Roster::deliver() {
   for (auto place = lives_.begin(); place != lives_.end();) {
     Live& live = place->second;
-    for (Event& event : live.generation->take_events()) live.unsent.push_back(std::move(event));
-    while (!live.unsent.empty() && live.events->push(live.unsent.front())) live.unsent.pop_front();
+    deliver(live);
     if (live.is(State::kFinished) && live.unsent.empty()) {
       live.events->close();
       remember_end(status_of(live));

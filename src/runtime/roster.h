@@ -29,6 +29,8 @@ class Roster {
 
   // Moves what generations said to their readers, as far as there is room; forgets finished ones that have said all.
   void deliver();
+  // The same for one, which is not forgotten.
+  static void deliver(Live& live);
 
  private:
   void remember_end(const Status& status);

@@ -20,8 +20,8 @@ struct ggml_threadpool;
 
 namespace fermata {
 
-// A GGUF model on libllama: one context with a unified KV pool, mirrored cell by cell in a KvLedger. One owner thread,
-// the one that loaded it. Nothing here waits, and nothing here starts a thread of its own.
+// A GGUF model on libllama: one context with a unified KV pool, mirrored cell by cell in a KvLedger. One thread
+// at a time. Nothing here waits, and nothing here starts a thread of its own.
 //
 // The books: libllama chooses the cells of a step by itself and does not tell. step() predicts them (KvLedger), fills
 // the table that our attention sums by, and then compares with the indices that the graph really writes. They have

@@ -1,5 +1,6 @@
 #include "engine/llama/gguf_file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <bit>
@@ -28,10 +29,16 @@ struct Malformed {
   std::string why;
 };
 
+// Opening a pipe does not wait for its writer.
+std::FILE* open_at_once(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  return descriptor < 0 ? nullptr : fdopen(descriptor, "rb");
+}
+
 // Reads forward, never beyond the end of the file.
 class Reader {
  public:
-  explicit Reader(const std::string& path) : file_(std::fopen(path.c_str(), "rb"), &std::fclose) {
+  explicit Reader(const std::string& path) : file_(open_at_once(path), &std::fclose) {
     struct stat status {};
     if (!file_ || fstat(fileno(file_.get()), &status) != 0) throw Malformed{"the file cannot be opened"};
     if (!S_ISREG(status.st_mode)) throw Malformed{"it is not a regular file"};

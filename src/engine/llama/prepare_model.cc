@@ -62,7 +62,10 @@ Result<bool> prepare_model(const std::string& source, const std::string& target,
   LlamaLog::capture();
   LlamaLog::clear();
   std::error_code error;
-  if (std::filesystem::exists(target, error) && GgufFile::read(target)) return false;
+  if (std::filesystem::exists(std::filesystem::symlink_status(target, error))) {
+    if (GgufFile::read(target)) return false;
+    return Error{Code::kInvalidArgument, "the target exists and is no model; choose another name or remove it", target};
+  }
   auto from = GgufFile::read(source);
   if (!from) return from.error();
   if (auto kind = check_model_kind(*from); !kind) return kind.error();

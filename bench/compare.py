@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""fermata against llama.cpp from the same sources: same file, same threads, by turns. usage: compare.py [--help]
+
+A round runs every configuration of bench/peers.json once, then the peer's default a second time (the A/A row: what a
+ratio of nothing looks like here); odd rounds run backwards. What is compared in a round is compared as a ratio; the median
+of the rounds' ratios is given with a 95 % interval (bootstrap over rounds). The peer decodes random tokens and samples
+nothing; fermata's figures include its sampler, journal and events.
+
+Writes build/bench/NAME.json (commit, machine, model, every figure) and a Markdown table to standard output.
+Needs the environment that tools/bench sets.
+"""
+
+import argparse
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import platform
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+DECODE = [(streams, prompt) for prompt in (100, 900) for streams in (1, 4, 8)]
+PREFILL = (30, 500, 3000)
+N_DECODED = 64
+PEER = "peer default"
+AGAIN = "peer default, again"
+
+
+def cell(part, streams, prompt):
+    return f"{part} {streams} x {prompt}" if part == "decode" else f"prefill {prompt}"
+
+
+CELLS = [cell("decode", *pair) for pair in DECODE] + [cell("prefill", 1, n) for n in PREFILL]
+
+
+def run(command, seconds):
+    """Standard output of the command; None if it failed or took too long. No child outlives it."""
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0)
+    try:
+        out, errors = child.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        out, _ = child.communicate()
+        print(f"  stopped after {seconds} s: {command[0]}", file=sys.stderr)
+        return out  # the peer's finished lines still count
+    if child.returncode != 0:
+        print(f"  failed: {' '.join(command)}\n{errors[-600:]}", file=sys.stderr)
+        return None
+    return out
+
+
+def peer_command(options, model, threads, prompts, n_decoded, streams):
+    return [os.environ["FERMATA_PEER_BATCHED_BENCH"], "-m", model, "-t", str(threads), "-c", "8192", "--output-format", "jsonl",
+            "-npp", ",".join(map(str, prompts)), "-ntg", str(n_decoded), "-npl", ",".join(map(str, streams)), *options]
+
+
+def run_peer(options, args):
+    """{cell: tok/s}"""
+    speeds = {}
+    # Beside endless loops its threads spin in each other's way; it gets less to do, so that it ends.
+    decode = ((100,), 8) if args.busy else ((100, 900), N_DECODED)
+    prefill = PREFILL[:2] if args.busy else PREFILL
+    for part, prompts, n_decoded, streams in (("decode", *decode, (1, 4, 8)), ("prefill", prefill, 1, (1,))):
+        out = run(peer_command(options, args.model, args.threads, prompts, n_decoded, streams), args.seconds) or ""
+        for line in out.splitlines():
+            if line.startswith("{"):
+                row = json.loads(line)
+                speeds[cell(part, row["pl"], row["pp"])] = row["speed_tg" if part == "decode" else "speed_pp"]
+    return speeds
+
+
+def run_fermata(options, args):
+    """{cell: tok/s}, and what the engine said of itself."""
+    out = run([os.environ["FERMATA_BUILD"] + "/src/cli/fermata", "bench", "core", "--only", "decode,prefill", "--rounds", "1",
+               "--no-aged", "--prompt-max", "500" if args.busy else "3000", "-m", args.model, "-t", str(args.threads), *options], args.seconds)
+    if not out:
+        return {}
+    result = json.loads(out)
+    return {cell(r["part"], int(r["streams"]), int(r["prompt"])): r["tok_s"][0] for r in result["rows"]}
+
+
+def run_one(config, args):
+    return (run_fermata if config["kind"] == "fermata" else run_peer)(config["options"], args)
+
+
+class BusyNeighbours:
+    """Endless loops beside what is measured. They end with it, and by themselves after `seconds`."""
+
+    def __init__(self, n, seconds):
+        loop = f"import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass"
+        self.children = [subprocess.Popen([sys.executable, "-c", loop]) for _ in range(n)]
+
+    def end(self):
+        for child in self.children:
+            child.kill()
+            child.wait()
+
+
+def median_and_interval(ratios):
+    """(median, low, high): 95 % of the medians of samples drawn from the ratios lie between low and high."""
+    chance = random.Random(1)
+    medians = sorted(statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(2000))
+    return statistics.median(ratios), medians[50], medians[1949]
+
+
+def measure(configs, args):
+    """[{config: {cell: tok/s}}], one for each round."""
+    rounds = []
+    for i in range(args.rounds):
+        order = [*configs, AGAIN]
+        done = {}
+        for name in order if i % 2 == 0 else reversed(order):
+            print(f"round {i + 1} of {args.rounds}, {name} (load {os.getloadavg()[0]:.1f})", file=sys.stderr)
+            neighbours = BusyNeighbours(args.busy, args.seconds * 2)
+            try:
+                done[name] = run_one(configs[PEER if name == AGAIN else name], args)
+            finally:
+                neighbours.end()
+        rounds.append({"load": os.getloadavg()[0], "speeds": done})
+    return rounds
+
+
+def compare(rounds, names):
+    """{config: {cell: {tok_s, ratio, low, high}}} against the peer's default."""
+    table = {}
+    for name in names:
+        table[name] = {}
+        for key in CELLS:
+            pairs = [(r["speeds"][name].get(key), r["speeds"][PEER].get(key)) for r in rounds]
+            pairs = [(ours, theirs) for ours, theirs in pairs if ours and theirs]
+            if pairs:
+                ratio, low, high = median_and_interval([ours / theirs for ours, theirs in pairs])
+                table[name][key] = {"tok_s": statistics.median(ours for ours, _ in pairs), "ratio": ratio, "low": low,
+                                    "high": high, "rounds": len(pairs)}
+    return table
+
+
+def markdown(table):
+    names = list(table)
+    lines = ["| tok/s; ratio to the peer's default (95 %) | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    for key in CELLS:
+        shown = []
+        for name in names:
+            r = table[name].get(key)
+            shown.append("" if r is None else f"{r['tok_s']:.0f}" if name == PEER else
+                         f"{r['tok_s']:.0f}; **{r['ratio']:.2f}** ({r['low']:.2f}-{r['high']:.2f})")
+        lines.append(f"| {key} | " + " | ".join(shown) + " |")
+    return "\n".join(lines)
+
+
+def output_of(*command):
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False).stdout.strip()
+
+
+def machine():
+    fields = {}
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        name, _, value = line.partition(":")
+        fields.setdefault(name.strip(), value.strip())
+    kept = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile", "asimd", "sve", "i8mm", "bf16")
+    flags = [f for f in fields.get("flags", fields.get("Features", "")).split() if f in kept]
+    return {"cpu": fields.get("model name", platform.machine()), "cores": os.cpu_count(), "flags": flags, "kernel": platform.release()}
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--busy", type=int, default=0, help="endless loops beside what is measured")
+    parser.add_argument("--only", help="configurations of bench/peers.json, by comma; the peer's default always runs")
+    parser.add_argument("--model", default=os.environ.get("FERMATA_TEST_MODEL"))
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--seconds", type=int, default=240, help="most time for one program")
+    parser.add_argument("--name", default="compare", help="of the result in build/bench/")
+    return parser.parse_args(argv)
+
+
+def main(argv):
+    args = parse(argv)
+    configs = json.loads((HERE / "peers.json").read_text())
+    if args.only:
+        wanted = [PEER, *args.only.split(",")]
+        configs = {name: configs[name] for name in configs if name in wanted}
+    began = time.time()
+    rounds = measure(configs, args)
+    table = compare(rounds, [*configs, AGAIN])
+    result = {
+        "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "commit": output_of("git", "rev-parse", "HEAD"),
+        "changed": bool(output_of("git", "status", "--porcelain")),
+        "machine": machine(),
+        "model": {"file": pathlib.Path(args.model).name, "sha256": hashlib.sha256(pathlib.Path(args.model).read_bytes()).hexdigest()},
+        "threads": args.threads, "busy_neighbours": args.busy, "took_s": round(time.time() - began),
+        "configs": configs, "rounds": rounds, "table": table,
+    }
+    folder = ROOT / "build/bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{args.name}.json").write_text(json.dumps(result, indent=1) + "\n")
+    print(markdown(table))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

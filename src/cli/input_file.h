@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/result.h"
+
+namespace fermata::cli {
+
+// The whole of a regular file, or of standard input (path "-"), up to n_bytes_max. Says what to do if it is longer, is
+// a folder or device, or cannot be read.
+Result<std::string> read_input(const std::string& path, std::size_t n_bytes_max);
+
+}  // namespace fermata::cli
