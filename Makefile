@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build check test bench asan tsan fuzz format setup clean
+.PHONY: help run build check test long bench asan tsan fuzz format setup clean
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .NOTPARALLEL:
 ARGS ?=
@@ -15,7 +15,8 @@ help:
 	  '                make run ARGS='\''run "Once upon a time"'\'' passes a command of your own' \
 	  '  make check    format, lint, includes, unit and simulation tests           (under a minute once built)' \
 	  '  make test     everything: check, model tests, sanitizers, fuzzing, tools  (under 40 minutes from nothing)' '' \
-	  '  make build    build the product and its tests in build/release' \
+	  '  make long     simulation and oracle with ten times the seeds, others each time (an hour or so)' \
+  '  make build    build the product and its tests in build/release' \
 	  '  make bench    measure against llama.cpp from the same sources; writes JSON' \
 	  '  make asan     unit and simulation tests under address and undefined-behaviour sanitizers' \
 	  '  make tsan     the same under the thread sanitizer' \
@@ -46,6 +47,9 @@ check: build
 
 test: build
 	@tools/test
+
+long: build
+	@tools/long $(ARGS)
 
 asan: setup
 	@tools/test asan
