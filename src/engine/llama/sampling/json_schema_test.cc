@@ -20,7 +20,7 @@ TEST(JsonSchema, MakesGrammarsThatCompile) {
           R"({"$ref":"#/$defs/node","$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"}}}}})",
           R"({"anyOf":[{"const":1},{"enum":["x",2]},{"type":"string","format":"uuid"}]})",
           R"({"allOf":[{"$ref":"#/$defs/a"},{"properties":{"y":{}}}],"$defs":{"a":{"properties":{"x":{}}}}})",
-          R"({"type":"string","pattern":"^[a-c]{2,3}(x|\\.y)+\\\\$"})",
+          R"({"type":"string","pattern":"^[a-c]{2,3}(x|\\.y)+[A-Z0-9 -]$"})",
           R"({"type":"integer","minimum":-12,"maximum":3456})",
           R"({"type":"array","prefixItems":[{"type":"string"},{"type":"boolean"}]})",
       }) {
@@ -62,6 +62,17 @@ TEST(JsonSchema, RefusesWhatItCannotKeep) {
   many += "\"z\":{}}}";
   const Refused cases[] = {
       {"", "parsing json_schema failed"},
+      {"{\"type\":\"integer\",\"multipleOf\":3}", "multipleOf cannot be enforced"},
+      {"{\"items\":{\"not\":{}}}", "not cannot be enforced"},
+      {"{\"type\":\"number\",\"minimum\":5}", "for integers only"},
+      {"{\"pattern\":\"^.{3}$\"}", ". allows quotes"},
+      {"{\"pattern\":\"^[^a]$\"}", "[^ allows quotes"},
+      {"{\"pattern\":\"^[ -~]$\"}", "holds a quote"},
+      {"{\"pattern\":\"^\\\"$\"}", "cannot stand in a JSON string"},
+      {"{\"pattern\":\"^\\\\n$\"}", "cannot stand in a JSON string"},
+      {"{\"pattern\":\"^\\\\x22$\"}", "cannot stand in a JSON string"},
+      {"{\"pattern\":\"^\\\\\\\\$\"}", "cannot stand in a JSON string"},
+      {"{\"pattern\":\"^" + repeated("(", 33) + "a" + repeated(")", 33) + "$\"}", "nest deeper than 32"},
       {"{", "parsing json_schema failed"},
       {"[]", "must be an object"},
       {"{\"type\":\"thing\"}", "unrecognized type"},

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kNameBytesMax = 256;  // of a property; the conversion's regexes recurse once per byte
 constexpr std::size_t kRefBytesMax = 256;
+constexpr int kPatternDepthMax = 32;  // of groups in a pattern; beyond some hundred the conversion drops it
 constexpr std::size_t kLevelsMax =
     2048;  // of nesting, were all references followed: kStackBytes in json_schema.cc fits it
 constexpr std::uint64_t kVisitsMax = 20'000;
@@ -131,6 +132,7 @@ class SchemaCheck {
       if (ref && known_refs_.insert(*ref).second) refs_to_visit_.push_back(*ref);
       return;
     }
+    refuse_what_is_not_enforced(schema, place);
     if (schema.contains("pattern") && schema.at("pattern").is_string()) {
       if (auto ok = check_pattern(schema.at("pattern").get<std::string>(), place); !ok) fail(ok.error());
     }
@@ -149,6 +151,18 @@ class SchemaCheck {
     if (schema.contains("allOf")) components(schema.at("allOf"), place + "/allOf", below);
     properties(schema, place, below);
     charge(work, below, times, 0, place);
+  }
+
+  // Keywords that the conversion passes over: an answer that breaks them would be taken for a valid one.
+  void refuse_what_is_not_enforced(const common_json& schema, const std::string& place) {
+    for (const char* keyword : {"multipleOf", "not", "uniqueItems", "contains", "minProperties", "maxProperties",
+                                "patternProperties", "propertyNames", "if", "then", "else", "dependentRequired",
+                                "dependentSchemas", "unevaluatedProperties", "unevaluatedItems"})
+      if (schema.contains(keyword)) return fail(bad(place, std::string(keyword) + " cannot be enforced; leave it out"));
+    const bool is_number = schema.contains("type") && schema.at("type") == "number";
+    for (const char* bound : {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
+      if (is_number && schema.contains(bound))
+        return fail(bad(place, std::string(bound) + " can be enforced for integers only; leave it out"));
   }
 
   void visit_list(const common_json& schema, const char* key, const std::string& place, Work& work) {
@@ -220,6 +234,15 @@ class SchemaCheck {
   std::vector<std::string> refs_to_visit_;
 };
 
+// Whether a byte can stand in a JSON string as it is.
+bool is_plain(std::uint32_t c) { return c >= 0x20 && c != '"' && c != '\\'; }
+
+// What an escape stands for; 0 (which is not plain) if that is a control character or unknown.
+std::uint32_t escaped(std::string_view escape) {
+  if (escape.size() > 2) return static_cast<std::uint32_t>(std::stoul(std::string(escape.substr(2)), nullptr, 16));
+  return std::string_view("trn").find(escape[1]) != std::string_view::npos ? 0 : static_cast<unsigned char>(escape[1]);
+}
+
 // Bytes of an escape that both regular expressions and GBNF know; 0: none.
 std::size_t escape_length(std::string_view rest) {
   if (rest.size() < 2) return 0;
@@ -268,8 +291,11 @@ Result<void> check_pattern(std::string_view pattern, const std::string& place) {
   }
   const std::string_view body = pattern.substr(1, pattern.size() - 2);
   bool in_class = false;
+  int n_open = 0;
   for (std::size_t i = 0; i < body.size(); ++i) {
     const char c = body[i];
+    if (c != '\\' && !is_plain(static_cast<unsigned char>(c)))
+      return refuse("quotes and control characters cannot stand in a JSON string; leave them out");
     if (c == '\\') {
       const bool meta = !in_class && i + 1 < body.size() &&
                         std::string_view("^$.[]()|{}*+?").find(body[i + 1]) != std::string_view::npos;
@@ -278,17 +304,33 @@ Result<void> check_pattern(std::string_view pattern, const std::string& place) {
         return refuse("the escape " + std::string(body.substr(i, 2)) +
                       " is not supported; write a class such as [0-9]");
       }
+      if (!is_plain(escaped(body.substr(i, length))))
+        return refuse(std::string(body.substr(i, length)) + " cannot stand in a JSON string; leave it out");
       i += length - 1;
     } else if (in_class) {
+      if (c == '-' && i + 1 < body.size() && body[i + 1] != ']' && body[i - 1] != '[') {
+        for (int inside = static_cast<unsigned char>(body[i - 1]); inside <= static_cast<unsigned char>(body[i + 1]);
+             ++inside)
+          if (!is_plain(static_cast<std::uint32_t>(inside)))
+            return refuse("the range " + std::string(body.substr(i - 1, 3)) +
+                          " holds a quote or a backslash; write narrower ones");
+      }
       in_class = c != ']';
     } else if (c == '[') {
+      if (body.substr(i, 2) == "[^") return refuse("write the characters that may stand there; [^ allows quotes");
       in_class = true;
+    } else if (c == '.') {
+      return refuse("write a class such as [A-Za-z0-9 ]; . allows quotes");
     } else if (c == '^' || c == '$') {
       return refuse("^ and $ can stand only at its ends");
     } else if (c == ']' || c == '}') {
       return refuse(std::string("write \\") + c + " for this character");
     } else if (c == '(' && body.substr(i, 2) == "(?" && body.substr(i, 3) != "(?:") {
       return refuse("lookaround and named groups are not supported");
+    } else if (c == '(' && ++n_open > kPatternDepthMax) {
+      return refuse("groups nest deeper than " + std::to_string(kPatternDepthMax));
+    } else if (c == ')') {
+      --n_open;
     } else if (c == '{') {
       const std::size_t end = body.find('}', i);
       if (end == std::string_view::npos) return refuse("{ is not closed");
