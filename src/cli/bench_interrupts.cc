@@ -25,7 +25,7 @@ struct Spread {
 class Interrupts {
  public:
   Interrupts(BenchStand& stand, const BenchPlan& plan, std::size_t depth)
-      : stand_(stand), plan_(plan), depth_(depth), run_(stand.fresh_run()), shared_(stand.random_tokens(depth)) {}
+      : stand_(stand), plan_(plan), run_(stand.fresh_run()), shared_(stand.random_tokens(depth)) {}
 
   Spread in_decode(std::size_t n_streams);
   Spread in_prefill();
@@ -48,7 +48,6 @@ class Interrupts {
 
   BenchStand& stand_;
   const BenchPlan& plan_;
-  std::size_t depth_;
   BenchStand::Run run_;
   std::vector<TokenId> shared_;  // what all prompts begin with
   Instant begun_ = stand_.clock().now();

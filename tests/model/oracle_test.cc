@@ -118,7 +118,7 @@ TEST_P(OtherKvTypes, TinyModelEqualsThePlainLoop) {
   options.n_cells = 1024;  // small, so that generations give way to each other
   options.n_sequences = 48;
   options.k_type = options.v_type = GetParam();
-  const auto n_runs = static_cast<std::int32_t>(from_environment("FERMATA_ORACLE_RUNS", 5000) / 10);
+  const auto n_runs = static_cast<std::int32_t>(from_environment("FERMATA_ORACLE_RUNS", 5000) / 20);
   const char* kv = GetParam() == KvType::kQ8_0 ? "q8_0" : "bf16";
   EXPECT_EQ(compare_runs(options, kv, n_runs, {.seed = 1001}).counts.n_compared, static_cast<std::uint64_t>(n_runs));
 }

@@ -224,11 +224,10 @@ std::string DoctorReport::to_text() const {
   out << "exact        " << (model.exactness.alone ? "alone: yes" : "alone: no")
       << (model.exactness.with_neighbours ? ", with neighbours: yes" : ", with neighbours: no") << "\n             "
       << model.exactness.why << "\nswitches     tiled products " << on_off(model.tiled_products)
-      << ", repacked weights " << on_off(model.repacked_weights)
-      << ", blocks of floats " << on_off(model.blocks_of_floats) << "\nKV pool      keys " << model.k_type
-      << ", values " << model.v_type << ", " << model.n_cells << " cells, " << mib(model.pool_bytes) << ", "
-      << model.n_sequences << " sequences, " << model.n_rows_max << " rows a step\nin use       attention "
-      << model.attention << '\n';
+      << ", repacked weights " << on_off(model.repacked_weights) << ", blocks of floats "
+      << on_off(model.blocks_of_floats) << "\nKV pool      keys " << model.k_type << ", values " << model.v_type << ", "
+      << model.n_cells << " cells, " << mib(model.pool_bytes) << ", " << model.n_sequences << " sequences, "
+      << model.n_rows_max << " rows a step\nin use       attention " << model.attention << '\n';
   return out.str();
 }
 

@@ -269,7 +269,7 @@ TEST_F(LlamaEngineTest, RefusesEveryLyingPageHeader) {
       ASSERT_TRUE(std::ranges::equal(engine_->ledger().positions(), before));
     }
   check_books();
-  Page gap = *good;
+  const Page& gap = *good;
   EXPECT_EQ(engine_->import_page(SeqId{0}, gap).error().code, Code::kInvalidArgument);  // does not continue at 20
   EXPECT_FALSE(engine_->export_page(SeqId{0}, 10, 21));
   EXPECT_FALSE(engine_->export_page(SeqId{0}, 10, 10));

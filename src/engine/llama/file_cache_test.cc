@@ -37,7 +37,7 @@ TEST_F(FileCacheTest, ForgetsTheOldestBeyondItsLimit) {
 
 TEST_F(FileCacheTest, TakesDamageForAnEmptyCache) {
   cache_.put("a", "one");
-  test::write_file(folder_.file("deep/er/facts"), std::string("\0\xff\n\n\tx\n", 8));
+  test::write_file(folder_.file("deep/er/facts"), std::string("\0\xff\n\n\tx\n", 7));
   EXPECT_EQ(cache_.find("a"), std::nullopt);
   cache_.put("a", "two");
   EXPECT_EQ(cache_.find("a"), "two");

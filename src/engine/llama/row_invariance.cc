@@ -29,7 +29,7 @@ class Tester {
   Tester(Engine& engine, const RowInvarianceOptions& options) : engine_(engine), options_(options) {
     std::mt19937_64 random(options.seed);
     const auto n = static_cast<std::uint64_t>(engine.vocabulary().n_tokens());
-    while (tokens_.size() < static_cast<std::size_t>(kDeep + kTail + 64))
+    while (tokens_.size() < std::size_t{kDeep} + kTail + 64)
       tokens_.push_back(TokenId{static_cast<std::int32_t>(random() % n)});
   }
 
