@@ -121,6 +121,11 @@ TEST_F(HostileModelTest, PrepareModelWritesWholeFilesOnly) {
   EXPECT_EQ(outcome_of_loading(target), 0);
 
   EXPECT_FALSE(prepare_model(folder_.file("absent"), folder_.file("x.gguf"), WeightType::kQ8_0, 2));
+  // What stands in the way and is no model stays as it is.
+  const std::string letter = folder_.file("letter.txt");
+  std::ofstream(letter) << "dear all";
+  EXPECT_FALSE(prepare_model(path_, letter, WeightType::kQ8_0, 2));
+  EXPECT_EQ(std::filesystem::file_size(letter), 8u);
   EXPECT_FALSE(prepare_model(path_, folder_.file("no/such/folder/x.gguf"), WeightType::kQ8_0, 2));
   EXPECT_FALSE(std::filesystem::exists(folder_.file("x.gguf")));
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))

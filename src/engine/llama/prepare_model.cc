@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 #include "engine/llama/gguf_file.h"
@@ -43,6 +44,15 @@ struct Scratch {
   }
 };
 
+// A regular file that begins as a model does: what is left of one, and may be written anew.
+bool is_cut_model(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, ignored))) return false;
+  char magic[4] = {};
+  std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
+  return std::string_view(magic, sizeof magic) == "GGUF";
+}
+
 }  // namespace
 
 std::string_view to_string(WeightType type) {
@@ -64,7 +74,9 @@ Result<bool> prepare_model(const std::string& source, const std::string& target,
   std::error_code error;
   if (std::filesystem::exists(std::filesystem::symlink_status(target, error))) {
     if (GgufFile::read(target)) return false;
-    return Error{Code::kInvalidArgument, "the target exists and is no model; choose another name or remove it", target};
+    if (!is_cut_model(target))
+      return Error{Code::kInvalidArgument, "the target exists and is no model; choose another name or remove it",
+                   target};
   }
   auto from = GgufFile::read(source);
   if (!from) return from.error();
