@@ -19,6 +19,10 @@ LoopOptions fitted(LoopOptions options, const EngineInfo& info) {
   return options;
 }
 
+std::span<const TokenId> computed_tokens(const Generation& generation) {
+  return generation.journal().tokens().first(static_cast<std::size_t>(generation.computed()));
+}
+
 }  // namespace
 
 EngineLoop::EngineLoop(Engine& engine, const Clock& clock, LoopOptions options)
@@ -225,7 +229,7 @@ void EngineLoop::step_prefill(const PrefillChunk& chunk) {
 
   stats_.n_prefill_rows.fetch_add(rows.size(), std::memory_order_relaxed);
   generation.add_computed(static_cast<Position>(rows.size()), clock_.now());
-  pool_.publish(*live->seq, generation.journal().tokens().first(static_cast<std::size_t>(generation.computed())));
+  pool_.publish(*live->seq, computed_tokens(generation));
   const bool decides_next = rows.back().wants_logits;
   if (decides_next) in_flight_ = {chunk.id};
   take_commands();
@@ -289,8 +293,7 @@ void EngineLoop::freeze(Live& live, WaitReason reason) {
   live.pause = generation.pause_record();
   roster_.deliver(live);  // nothing of it is sent after the answer
   for (const Reply<PauseRecord>& reply : std::exchange(live.pause_replies, {})) reply.send(live.pause);
-  if (live.seq)
-    pool_.publish(*live.seq, generation.journal().tokens().first(static_cast<std::size_t>(generation.computed())));
+  if (live.seq) pool_.publish(*live.seq, computed_tokens(generation));
 }
 
 void EngineLoop::end(Live& live, EndReason reason, Error error) {
@@ -301,7 +304,7 @@ void EngineLoop::end(Live& live, EndReason reason, Error error) {
 void EngineLoop::leave_pool(Live& live) {
   Generation& generation = *live.generation;
   if (live.seq) {
-    const auto computed = generation.journal().tokens().first(static_cast<std::size_t>(generation.computed()));
+    const auto computed = computed_tokens(generation);
     pool_.retire(*live.seq, computed, clock_.now());
     live.seq.reset();
     if (!live.is(State::kFinished)) generation.set_cached(0);

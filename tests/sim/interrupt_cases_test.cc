@@ -9,51 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "loop_bench.h"
+#include "cases.h"
 
 namespace fermata {
 namespace {
 
-using test::Heard;
-using test::LoopBench;
+using namespace test;
 using Client = LoopBench::Client;
-
-constexpr Position kPromptTokens = 300;
-
-FakeOptions roomy() {
-  FakeOptions options;
-  options.n_cells = 400;
-  options.n_seqs = 8;
-  return options;
-}
-LoopOptions small_chunks() {
-  LoopOptions options;
-  options.plan.n_prefill_rows = 32;
-  return options;
-}
-
-std::vector<TokenId> long_prompt(std::int32_t last) {
-  std::vector<TokenId> prompt;
-  for (Position i = 0; i + 1 < kPromptTokens; ++i) prompt.push_back(TokenId{(i * 7) % 250});
-  prompt.push_back(TokenId{last});
-  return prompt;
-}
-
-Request greedy(std::vector<TokenId> prompt, std::int32_t n_tokens) {
-  Request request;
-  request.prompt = std::move(prompt);
-  request.n_tokens_max = n_tokens;
-  request.sampling.temperature = 0;
-  return request;
-}
-
-// The run that nobody disturbed, in a machine of its own.
-Heard undisturbed(const Request& request) {
-  LoopBench bench(roomy(), small_chunks());
-  Client client = bench.submit(request);
-  bench.run(client);
-  return client.heard;
-}
 
 // ------------------------------------------------------------------------------- A2: interrupts in the middle of
 // prefill
