@@ -26,6 +26,7 @@ inline constexpr std::int64_t kNoProgressTimeoutMs = 30'000;  // of running time
 // --- the pool (libllama's LLAMA_MAX_SEQ is 256; one id is kept for moving pages)
 inline constexpr std::int32_t kSequencesMax = 256;
 inline constexpr std::int32_t kPageTokens = 64;
+inline constexpr std::size_t kPageBytesMax = std::size_t{1} << 30;  // of pages outside the pool, all together
 
 // --- one step
 inline constexpr std::int32_t kDecodeRowsMax = 64;      // rows of one decode call; each reserves a row of logits

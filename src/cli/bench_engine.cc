@@ -6,7 +6,7 @@ namespace fermata::cli {
 
 Result<StepStatus> BenchEngine::step(std::span<const Row> rows, const AbortFlag* abort) {
   Step step{clock_.now(), {}, rows.size(), rows.front().position, false};
-  Result<StepStatus> status = inner_.step(rows, abort);
+  Result<StepStatus> status = ForwardingEngine::step(rows, abort);
   step.end = clock_.now();
   step.aborted = !status || *status == StepStatus::kAborted;
   {

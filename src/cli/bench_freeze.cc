@@ -50,8 +50,8 @@ bool FreezeBench::measure(std::span<const TokenId> prompt, Instant deadline, Ben
   auto events = std::make_shared<EventRing>(limits::kEventRingMax);
   ValidRequest request = or_give_up(validate(BenchStand::greedy({prompt.begin(), prompt.end()}, 3 * kFreezesMax),
                                              engine_.info(), engine_.vocabulary(), engine_.samplers()));
-  auto generation = std::make_unique<Generation>(
-      or_give_up(Generation::make(id_, std::move(request), engine_.vocabulary(), engine_.samplers(), begun)));
+  auto generation =
+      std::make_unique<Generation>(or_give_up(Generation::make(id_, std::move(request), engine_.vocabulary(), begun)));
   const Generation& watched = *generation;
   post(Submit{std::move(generation), events});
   while (watched.journal().n_generated() == 0) {

@@ -26,7 +26,7 @@ struct TextEvent {
 
 struct PauseRecord {
   Position at = 0;        // tokens in the journal
-  Position computed = 0;  // of them computed: their keys and values are in the pool
+  Position computed = 0;  // of them computed: nothing of them is computed again, unless cells and memory were short
   std::size_t n_bytes_sent = 0;
   std::size_t n_bytes_held = 0;
   WaitReason reason = WaitReason::kUser;

@@ -17,11 +17,8 @@ std::string_view text_bytes(const Vocabulary& vocabulary, TokenId token) {
 Fold::Fold(const Vocabulary& vocabulary, std::unique_ptr<Sampler> sampler, TextStream text)
     : vocabulary_(&vocabulary), sampler_(std::move(sampler)), text_(std::move(text)) {}
 
-Result<Fold> Fold::make(const ValidRequest& request, const Vocabulary& vocabulary, const SamplerFactory& samplers) {
-  auto sampler = samplers.make(request->sampling);
-  if (!sampler) return std::move(sampler).error();
-  return Fold(vocabulary, std::move(*sampler), TextStream(std::make_shared<const StopSet>(request->stop)));
-}
+Fold::Fold(const ValidRequest& request, const Vocabulary& vocabulary)
+    : Fold(vocabulary, request.sampler().clone(), TextStream(std::make_shared<const StopSet>(request->stop))) {}
 
 Fold Fold::clone() const {
   Fold copy(*vocabulary_, sampler_->clone(), text_);

@@ -19,8 +19,8 @@ namespace fermata {
 // cannot disagree with the journal.
 class Fold {
  public:
-  // `vocabulary` and what `samplers` made must outlive the fold.
-  static Result<Fold> make(const ValidRequest& request, const Vocabulary& vocabulary, const SamplerFactory& samplers);
+  // `vocabulary` must outlive the fold.
+  Fold(const ValidRequest& request, const Vocabulary& vocabulary);
   Fold clone() const;
 
   // The next row of the journal. kGrammar (nothing changed) if a generated token breaks the grammar. A prompt row

@@ -11,11 +11,9 @@ namespace {
 bool counts_as_running(State state) { return state == State::kRunning || state == State::kPausing; }
 }  // namespace
 
-Result<Generation> Generation::make(GenerationId id, ValidRequest request, const Vocabulary& vocabulary,
-                                    const SamplerFactory& samplers, Instant now) {
-  auto fold = Fold::make(request, vocabulary, samplers);
-  if (!fold) return std::move(fold).error();
-  Generation generation(id, std::move(request), std::move(*fold), vocabulary, now);
+Result<Generation> Generation::make(GenerationId id, ValidRequest request, const Vocabulary& vocabulary, Instant now) {
+  Fold fold(request, vocabulary);
+  Generation generation(id, std::move(request), std::move(fold), vocabulary, now);
   for (const TokenId token : generation.request().prompt) {
     JournalRow row;
     row.token = token;

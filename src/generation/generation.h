@@ -25,8 +25,7 @@ namespace fermata {
 // for or is due freezes the generation with that row, else choose() takes it.
 class Generation {
  public:
-  static Result<Generation> make(GenerationId id, ValidRequest request, const Vocabulary& vocabulary,
-                                 const SamplerFactory& samplers, Instant now);
+  static Result<Generation> make(GenerationId id, ValidRequest request, const Vocabulary& vocabulary, Instant now);
 
   GenerationId id() const { return id_; }
   const Request& request() const { return *request_; }

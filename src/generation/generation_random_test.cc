@@ -84,7 +84,7 @@ class Life {
     info.n_cells = 64;
     auto valid = validate(request, info, kVocabulary, kSamplers);
     request_ = **valid;
-    return *Generation::make(GenerationId{1}, std::move(*valid), kVocabulary, kSamplers, now_);
+    return *Generation::make(GenerationId{1}, std::move(*valid), kVocabulary, now_);
   }
 
   std::span<const TokenId> tokens() const { return generation_.journal().tokens(); }
@@ -124,7 +124,8 @@ class Life {
       case State::kRunning: return run_a_step();
       case State::kPausing: return apply(Trigger::kReachPause);
       case State::kPaused: return leave_pause();
-      case State::kRestoring: return apply(Trigger::kEndRestore);
+      case State::kRestoring:
+        return one_in(3) ? apply(Trigger::kReachPause, WaitReason::kPreempted) : apply(Trigger::kEndRestore);
       case State::kFinished: return;
     }
   }
@@ -204,9 +205,9 @@ class Life {
 
   void compare_folds() {
     const std::span<const JournalRow> rows = generation_.journal().rows();
-    auto step_by_step = *Fold::make(*revalidated(), kVocabulary, kSamplers);
+    auto step_by_step = Fold(*revalidated(), kVocabulary);
     for (std::size_t n = 0; n <= rows.size(); ++n) {
-      auto fresh = *Fold::make(*revalidated(), kVocabulary, kSamplers);
+      auto fresh = Fold(*revalidated(), kVocabulary);
       ASSERT_TRUE(fresh.replay(rows.first(n)).has_value());
       if (n > 0) {
         ASSERT_TRUE(step_by_step.push(rows[n - 1]).has_value());
@@ -233,7 +234,7 @@ class Life {
   }
 
   void compare_with_undisturbed() {
-    auto undisturbed = *Generation::make(GenerationId{2}, *revalidated(), kVocabulary, kSamplers, {});
+    auto undisturbed = *Generation::make(GenerationId{2}, *revalidated(), kVocabulary, {});
     ASSERT_TRUE(undisturbed.apply(Trigger::kAdmit, WaitReason::kNone, {}).has_value());
     while (undisturbed.state() == State::kRunning) {
       undisturbed.add_computed(undisturbed.wanted() - undisturbed.computed(), {});

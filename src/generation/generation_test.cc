@@ -74,7 +74,7 @@ class Scripted {
     info.n_vocab = kVocabulary.n_tokens();
     info.n_cells = 100;
     auto valid = validate(std::move(request), info, kVocabulary, kSamplers);
-    return *Generation::make(GenerationId{1}, std::move(*valid), kVocabulary, kSamplers, {});
+    return *Generation::make(GenerationId{1}, std::move(*valid), kVocabulary, {});
   }
 
   Instant now_;
@@ -328,7 +328,7 @@ TEST(GenerationTest, ReasonsAreKeptUntilThereIsAnother) {
   EXPECT_EQ(it->wait_reason(), WaitReason::kNone);
   it.apply(Trigger::kAskPause, WaitReason::kRule).apply(Trigger::kReachPause);
   EXPECT_EQ(it->wait_reason(), WaitReason::kRule);
-  it.apply(Trigger::kStartRestore).apply(Trigger::kEndRestore);
+  it.apply(Trigger::kStartRestore);
   EXPECT_EQ(it->wait_reason(), WaitReason::kRule);
   it.apply(Trigger::kReachPause, WaitReason::kHuman);
   EXPECT_EQ(it->wait_reason(), WaitReason::kHuman);
@@ -347,7 +347,7 @@ TEST(GenerationTest, RunningTimeLeavesOutWaiting) {
   EXPECT_EQ(it->running_time(it.now()), milliseconds(15));
   EXPECT_EQ(it->pause_record().reach, milliseconds(5));
   it.apply(Trigger::kStartRestore).pass(1000);
-  it.apply(Trigger::kEndRestore).apply(Trigger::kRequeue).pass(1000);
+  it.apply(Trigger::kReachPause).apply(Trigger::kRequeue).pass(1000);
   it.admit();
   EXPECT_EQ(it->last_progress(), it.now()) << "waiting is no lack of progress";
   it.pass(3);

@@ -92,8 +92,9 @@ Result<ValidRequest> validate(Request request, const EngineInfo& info, const Voc
   if (auto checked = check_stops(request.stop); !checked) return checked.error();
   if (auto checked = check_times(request); !checked) return checked.error();
   if (auto checked = validate(request.sampling, vocabulary.n_tokens()); !checked) return checked.error();
-  if (auto sampler = samplers.make(request.sampling); !sampler) return std::move(sampler).error();
-  return ValidRequest(std::move(request));
+  Result<std::unique_ptr<Sampler>> sampler = samplers.make(request.sampling);
+  if (!sampler) return std::move(sampler).error();
+  return ValidRequest(std::move(request), *std::move(sampler));
 }
 
 }  // namespace fermata

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -10,6 +12,7 @@
 #include "base/result.h"
 #include "engine/engine.h"
 #include "engine/sampling/params.h"
+#include "engine/sampling/sampler.h"
 
 namespace fermata {
 
@@ -29,11 +32,15 @@ class ValidRequest {
  public:
   const Request& operator*() const { return request_; }
   const Request* operator->() const { return &request_; }
+  // What its sampling fields were compiled to, before the first token; to be cloned.
+  const Sampler& sampler() const { return *sampler_; }
 
  private:
   friend Result<ValidRequest> validate(Request, const EngineInfo&, const Vocabulary&, const SamplerFactory&);
-  explicit ValidRequest(Request request) : request_(std::move(request)) {}
+  ValidRequest(Request request, std::shared_ptr<const Sampler> sampler)
+      : request_(std::move(request)), sampler_(std::move(sampler)) {}
   Request request_;
+  std::shared_ptr<const Sampler> sampler_;
 };
 
 // Refuses, naming field and both figures: an empty prompt, tokens outside the vocabulary, a prompt that leaves no room

@@ -29,11 +29,13 @@ constexpr std::array<Words<State>, kStates> kStateWords{{
     {State::kPaused, "paused",
      "Frozen: it takes part in no step and gets no token, and its state (journal, folded state, and the logits row "
      "that decides the next token, where it was computed) is complete and readable. Time spent here counts towards no "
-     "time limit. A generation that was paused while queued holds no cells; one that was preempted may have lost "
-     "them."},
+     "time limit. A generation that was paused while queued holds no cells; one that others needed the cells of has "
+     "its "
+     "keys and values in pages outside the pool."},
     {State::kRestoring, "restoring",
-     "Pages of keys and values are coming in, between the steps of others. It cannot be read or run before they are "
-     "in; then it is paused again, for the same reason as before, and who wants it to run resumes it."},
+     "Its pages of keys and values are coming back into the pool, one between two steps of others; then it runs. It "
+     "gets no token meanwhile, and the time counts towards no time limit. A pause is reached at once: what is in stays "
+     "in, and the rest comes when it is resumed."},
     {State::kFinished, "finished",
      "Final. Its end reason says how it ended, its last event was the end, and no event follows. Its journal stays "
      "readable until it is forgotten; its computed cells may serve as prefix cache."},
@@ -46,8 +48,8 @@ constexpr std::array<Words<Trigger>, kTriggers> kTriggerWords{{
     {Trigger::kResume, "resume", "It goes on; it has its sequence and its cells."},
     {Trigger::kRequeue, "requeue",
      "It goes on, but must be admitted first: it never was, or it gave its cells away meanwhile."},
-    {Trigger::kStartRestore, "start_restore", "Its pages begin to come in."},
-    {Trigger::kEndRestore, "end_restore", "Its pages are in, or could not be brought in."},
+    {Trigger::kStartRestore, "start_restore", "It goes on, and its pages begin to come in."},
+    {Trigger::kEndRestore, "end_restore", "Its pages are in; what could not be brought in is computed again."},
     {Trigger::kFinish, "finish", "It ended, by itself or from outside."},
 }};
 
@@ -80,6 +82,8 @@ constexpr std::array<Words<EndReason>, kEndReasons> kEndWords{{
 
 constexpr std::array kTransitions{
     Transition{State::kQueued, Trigger::kAdmit, State::kRunning, "room was found"},
+    Transition{State::kQueued, Trigger::kStartRestore, State::kRestoring,
+               "room was found for what was taken out of the pool"},
     Transition{State::kQueued, Trigger::kReachPause, State::kPaused,
                "paused before it was admitted; it holds no cells"},
     Transition{State::kQueued, Trigger::kFinish, State::kFinished, "ended before it began"},
@@ -94,9 +98,11 @@ constexpr std::array kTransitions{
                "paused for another reason than before: a preempted one that a user pauses stays until it is resumed"},
     Transition{State::kPaused, Trigger::kResume, State::kRunning, "goes on from where it stood"},
     Transition{State::kPaused, Trigger::kRequeue, State::kQueued, "goes on as soon as there is room again"},
-    Transition{State::kPaused, Trigger::kStartRestore, State::kRestoring, "its pages are asked back into the pool"},
+    Transition{State::kPaused, Trigger::kStartRestore, State::kRestoring,
+               "goes on, but a part of it is outside the pool"},
     Transition{State::kPaused, Trigger::kFinish, State::kFinished, "ended while paused"},
-    Transition{State::kRestoring, Trigger::kEndRestore, State::kPaused, "its pages are in; ready to be resumed"},
+    Transition{State::kRestoring, Trigger::kEndRestore, State::kRunning, "its pages are in"},
+    Transition{State::kRestoring, Trigger::kReachPause, State::kPaused, "paused, or preempted, while they came in"},
     Transition{State::kRestoring, Trigger::kFinish, State::kFinished, "ended while its pages came in"},
 };
 

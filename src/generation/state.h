@@ -15,7 +15,7 @@ enum class State : std::uint8_t {
   kRunning,    // takes part in steps
   kPausing,    // a pause was asked for while a step with its rows was under way; no further token will be sampled
   kPaused,     // frozen: takes part in no step, its state is complete and readable
-  kRestoring,  // pages are coming in; then paused again
+  kRestoring,  // goes on, but its pages must come in first
   kFinished,   // its EndReason says how; its cells may serve as prefix cache
 };
 
@@ -26,7 +26,7 @@ enum class Trigger : std::uint8_t {
   kReachPause,    // frozen now
   kResume,        // goes on: it has its sequence and its cells
   kRequeue,       // goes on, but must be admitted (again) first: it was never admitted, or gave its cells away
-  kStartRestore,  // pages begin to come in
+  kStartRestore,  // goes on; its pages begin to come in
   kEndRestore,    // they are in
   kFinish,        // ended; takes an EndReason
 };

@@ -19,8 +19,7 @@ Result<Started> Core::submit(Request request, std::function<void()> wake) {
       validate(std::move(request), engine_->info(), engine_->vocabulary(), engine_->samplers());
   if (!valid) return valid.error();
   const GenerationId id{next_id_.fetch_add(1, std::memory_order_relaxed)};
-  Result<Generation> generation =
-      Generation::make(id, *std::move(valid), engine_->vocabulary(), engine_->samplers(), clock_.now());
+  Result<Generation> generation = Generation::make(id, *std::move(valid), engine_->vocabulary(), clock_.now());
   if (!generation) return generation.error();
 
   Started started{id, std::make_shared<EventRing>(limits::kEventRingMax, std::move(wake))};

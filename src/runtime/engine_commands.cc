@@ -108,12 +108,7 @@ void EngineLoop::on(Resume& resume, Instant) {
   if (!live && !ended) return resume.reply.send(not_found(resume.id));
   if (!live || live->is(State::kFinished))
     return resume.reply.send(wrong_state("it has ended and cannot be resumed", live ? status_of(*live) : *ended));
-  if (live->is(State::kPaused) && !live->comes_back) {
-    const Instant now = clock_.now();
-    const Trigger trigger = live->seq ? Trigger::kResume : Trigger::kRequeue;
-    const WaitReason reason = live->seq ? WaitReason::kNone : WaitReason::kCells;
-    FERMATA_CHECK(live->generation->apply(trigger, reason, now).has_value());
-  }
+  if (live->is(State::kPaused) && !live->comes_back) go_on(*live);
   resume.reply.send(status_of(*live));
 }
 
@@ -144,7 +139,7 @@ void EngineLoop::on(Inspect& inspect, Instant) {
         wrong_state("only a paused generation can be inspected; pause it first", live ? status_of(*live) : *ended));
   live->inspections.push_back(inspect);
   // The logits of the frozen point may take one row of the next step; other than that everything is there.
-  const bool row_comes = in_flight(inspect.id) || (live->seq && live->n_uncomputed() == 1);
+  const bool row_comes = in_flight(inspect.id) || (live->is_settled() && live->n_uncomputed() == 1);
   if (live->generation->has_logits() || !row_comes) answer_inspections(*live);
 }
 

@@ -19,10 +19,6 @@ LoopOptions fitted(LoopOptions options, const EngineInfo& info) {
   return options;
 }
 
-std::span<const TokenId> computed_tokens(const Generation& generation) {
-  return generation.journal().tokens().first(static_cast<std::size_t>(generation.computed()));
-}
-
 }  // namespace
 
 EngineLoop::EngineLoop(Engine& engine, const Clock& clock, LoopOptions options)
@@ -30,21 +26,24 @@ EngineLoop::EngineLoop(Engine& engine, const Clock& clock, LoopOptions options)
       clock_(clock),
       options_(fitted(options, engine.info())),
       mailbox_(limits::kControlCallsMax, limits::kWorkCallsMax),
-      pool_(engine) {}
+      pool_(engine),
+      pager_(engine, options.n_page_tokens) {}
 
 bool EngineLoop::turn() {
   take_commands();
   apply_timeouts();
   sample_resumed();
+  page_out();
 
   const Plan plan = plan_turn();
   if (plan.out_of_cells) on_out_of_cells(*roster_.find(*plan.out_of_cells));
   apply_pool_changes(plan);
   if (!plan.decode.empty()) step_decode(plan.decode);
   roster_.deliver();  // tokens do not wait for a neighbour's prompt
+  if (plan.page_in) page_in(*plan.page_in);
   if (plan.prefill) step_prefill(*plan.prefill);
   roster_.deliver();
-  return !plan.idle() || plan.out_of_cells;
+  return !plan.idle() || plan.out_of_cells || somebody_leaves();
 }
 
 void EngineLoop::run() {
@@ -79,10 +78,14 @@ std::vector<GenerationView> EngineLoop::views() {
     GenerationView view;
     view.id = live.generation->id();
     view.queued = live.waits_for_room();
-    view.running = live.may_step();
+    view.running = live.may_step() || live.is(State::kRestoring);
     if (!view.queued && !view.running) return;
     view.wanted = live.generation->wanted();
     view.computed = live.generation->computed();
+    if (live.is(State::kRestoring)) {
+      view.n_outside = live.pages.n_tokens();
+      view.n_page_rows = live.pages.top().end - live.pages.begin();
+    }
     view.n_room_min = view.wanted + std::min(live.generation->n_tokens_left(), Position{1});
     view.priority = live.generation->request().priority;
     view.arrival = live.arrival;
@@ -97,9 +100,7 @@ std::vector<GenerationView> EngineLoop::views() {
 void EngineLoop::look_up_next(std::vector<GenerationView>& views) {
   GenerationView* next = nullptr;
   for (GenerationView& view : views)
-    if (view.queued &&
-        (!next || view.priority > next->priority || (view.priority == next->priority && view.arrival < next->arrival)))
-      next = &view;
+    if (view.queued && (!next || admitted_before(view, *next, options_.plan, clock_.now()))) next = &view;
   if (!next || next->wanted >= engine_.info().n_cells) return;  // who needs every cell has nothing kept for it
   const Live& live = *roster_.find(next->id);
   const Pool::Known known = pool_.known(live.generation->journal().tokens(), clock_.now());
@@ -108,54 +109,30 @@ void EngineLoop::look_up_next(std::vector<GenerationView>& views) {
 }
 
 Plan EngineLoop::plan_turn() {
-  while (true) {
-    const std::vector<GenerationView> generations = views();
-    std::uint32_t n_needed = 0;
-    for (const GenerationView& view : generations)
-      n_needed += static_cast<std::uint32_t>(view.queued ? view.n_room_min : view.wanted - view.computed + 1);
-    std::uint32_t n_pinned = 0;
-    roster_.for_each([&](const Live& live) {
-      if (live.seq && live.is(State::kPaused)) n_pinned += static_cast<std::uint32_t>(live.generation->computed());
-    });
-    const std::vector<CachedView> cached = pool_.cached(n_needed > pool_.n_free());
-    PlanLimits limits = options_.plan;
-    // The next step cannot be aborted: a short one, so that the next interrupt need not wait long for it.
-    if (last_step_aborted_) limits.n_prefill_rows = std::min(limits.n_prefill_rows, limits.n_prefill_rows_shared);
-    Plan plan = make_plan(generations, pool_.view(cached, n_pinned), limits, clock_.now());
-
-    // A generation that stands still keeps its cells until somebody lacks them; then it gives them up before one that
-    // gets on does.
-    const bool somebody_lacks_room =
-        !plan.preempt.empty() || plan.out_of_cells || (plan.idle() && !generations.empty());
-    if (!somebody_lacks_room || !park_one()) return plan;
-  }
-}
-
-// A paused one first, then one whose reader is slow: that goes on by itself when its reader does.
-bool EngineLoop::park_one() {
-  Live* paused = nullptr;
-  Live* stalled = nullptr;
-  roster_.for_each([&](Live& live) {
-    if (!paused && live.is(State::kPaused) && live.seq && live.inspections.empty()) paused = &live;
-    if (!stalled && live.is(State::kRunning) && live.seq && live.reader_is_slow()) stalled = &live;
+  const std::vector<GenerationView> generations = views();
+  std::uint32_t n_needed = 0;
+  for (const GenerationView& view : generations)
+    n_needed +=
+        static_cast<std::uint32_t>(view.queued ? view.n_room_min : view.wanted - view.computed + view.n_outside + 1);
+  std::uint32_t n_pinned = 0;
+  roster_.for_each([&](const Live& live) {
+    if (live.is(State::kPaused)) n_pinned += static_cast<std::uint32_t>(live.n_in_pool());
   });
-  if (!paused && !stalled) return false;
-  give_way(paused ? *paused : *stalled);
-  stats_.n_parked.fetch_add(1, std::memory_order_relaxed);
-  return true;
-}
+  const std::vector<CachedView> cached = pool_.cached(n_needed > pool_.n_free());
+  PlanLimits limits = options_.plan;
+  // The next step cannot be aborted: a short one, so that the next interrupt need not wait long for it.
+  if (last_step_aborted_) limits.n_prefill_rows = std::min(limits.n_prefill_rows, limits.n_prefill_rows_shared);
+  Plan plan = make_plan(generations, pool_.view(cached, n_pinned), limits, clock_.now());
 
-// Its cells go. It is admitted again as soon as there is room; or, if it was paused already, when it is resumed.
-void EngineLoop::give_way(Live& live) {
-  leave_pool(live);
-  if (live.is(State::kPaused)) return frozen_point_is_read(live);  // as far as it can be
-  freeze(live, WaitReason::kPreempted);
-  live.comes_back = true;
-}
-
-void EngineLoop::on_out_of_cells(Live& live) {
-  if (live.is(State::kPaused)) return give_way(live);
-  end(live, EndReason::kLength);
+  // A generation that stands still keeps its cells until somebody lacks them; then it gives them up before one that
+  // gets on does. While one leaves, nobody else must.
+  const bool somebody_lacks_room =
+      !plan.preempt.empty() || plan.out_of_cells || plan.wants_parking || (plan.idle() && !generations.empty());
+  if (somebody_lacks_room && (somebody_leaves() || park_one())) {
+    plan.preempt.clear();
+    plan.out_of_cells.reset();
+  }
+  return plan;
 }
 
 void EngineLoop::apply_pool_changes(const Plan& plan) {
@@ -169,17 +146,9 @@ void EngineLoop::apply_pool_changes(const Plan& plan) {
 
   for (const GenerationId id : plan.admit) {
     Live& live = *roster_.find(id);
-    Generation& generation = *live.generation;
-    const Result<Pool::Admission> admission = pool_.admit(generation.journal().tokens(), clock_.now());
+    const Result<Pool::Admission> admission = pool_.admit(live.generation->journal().tokens(), clock_.now());
     if (!admission) return;  // no id was free after all: it stays where it is
-    if (live.comes_back) {
-      live.comes_back = false;
-      FERMATA_CHECK(generation.apply(Trigger::kRequeue, WaitReason::kQueue, clock_.now()).has_value());
-    }
-    live.seq = admission->seq;
-    generation.set_cached(admission->n_cached);
-    stats_.n_cached_rows.fetch_add(static_cast<std::uint64_t>(admission->n_cached), std::memory_order_relaxed);
-    FERMATA_CHECK(generation.apply(Trigger::kAdmit, WaitReason::kNone, clock_.now()).has_value());
+    begin(live, *admission);
   }
 }
 
@@ -193,9 +162,25 @@ void EngineLoop::step_decode(const std::vector<GenerationId>& ids) {
     rows.push_back({generation.next_tokens(1).front(), generation.computed(), *live->seq, true});
     served.push_back(id);
   }
-  if (rows.empty()) return;
-  if (step(rows, served) != StepStatus::kDone) return take_commands();  // who ended it does not wait for the next step
+  if (rows.empty() || run_decode(rows, served)) return;
+  // One of them made the step fail, or it failed for all: each alone tells.
+  stats_.n_retried_alone.fetch_add(1, std::memory_order_relaxed);
+  take_commands();
+  for (std::size_t i = 0; i < served.size(); ++i) {
+    const Live& live = *roster_.find(served[i]);
+    if (live.may_step() && live.n_uncomputed() == 1) run_decode({&rows[i], 1}, {&served[i], 1});
+  }
+}
 
+// False if the step failed and served several.
+bool EngineLoop::run_decode(std::span<const Row> rows, std::span<const GenerationId> served) {
+  const Result<StepStatus> status = step(rows, served);
+  if (!status && served.size() > 1) return false;
+  if (!status) end(*roster_.find(served.front()), EndReason::kError, status.error());
+  if (!status || *status == StepStatus::kAborted) {
+    take_commands();  // who ended it does not wait for the next step
+    return true;
+  }
   stats_.n_decode_rows.fetch_add(rows.size(), std::memory_order_relaxed);
   const Instant now = clock_.now();
   for (const GenerationId id : served) {
@@ -210,6 +195,7 @@ void EngineLoop::step_decode(const std::vector<GenerationId>& ids) {
     in_flight_.clear();
     advance(served[i], engine_.logits(i));
   }
+  return true;
 }
 
 void EngineLoop::step_prefill(const PrefillChunk& chunk) {
@@ -225,11 +211,13 @@ void EngineLoop::step_prefill(const PrefillChunk& chunk) {
     rows.push_back({tokens[i], position, *live->seq, position + 1 == generation.wanted()});
   }
   live->last_planned = clock_.now();
-  if (step(rows, {&chunk.id, 1}) != StepStatus::kDone) return take_commands();
+  const Result<StepStatus> status = step(rows, {&chunk.id, 1});
+  if (!status) end(*live, EndReason::kError, status.error());
+  if (!status || *status == StepStatus::kAborted) return take_commands();
 
   stats_.n_prefill_rows.fetch_add(rows.size(), std::memory_order_relaxed);
   generation.add_computed(static_cast<Position>(rows.size()), clock_.now());
-  pool_.publish(*live->seq, computed_tokens(generation));
+  pool_.publish(*live->seq, live->tokens_in_pool());
   const bool decides_next = rows.back().wants_logits;
   if (decides_next) in_flight_ = {chunk.id};
   take_commands();
@@ -237,20 +225,17 @@ void EngineLoop::step_prefill(const PrefillChunk& chunk) {
   if (decides_next) advance(chunk.id, engine_.logits(rows.size() - 1));
 }
 
-// Nothing if the step failed; then the generations it served have ended.
-std::optional<StepStatus> EngineLoop::step(std::span<const Row> rows, std::span<const GenerationId> served) {
+// The plan saw to it that the rows fit: what fails here is the engine's doing.
+Result<StepStatus> EngineLoop::step(std::span<const Row> rows, std::span<const GenerationId> served) {
   interrupts_.begin_step(served, !last_step_aborted_);
   stats_.n_steps.fetch_add(1, std::memory_order_relaxed);
   const Result<StepStatus> status = engine_.step(rows, &interrupts_);
   interrupts_.end_step();
-  stats_.n_steps_done.fetch_add(1, std::memory_order_relaxed);
+  stats_.n_steps_ended.fetch_add(1, std::memory_order_relaxed);
 
   last_step_aborted_ = status && *status == StepStatus::kAborted;
   if (last_step_aborted_) stats_.n_steps_aborted.fetch_add(1, std::memory_order_relaxed);
-  if (status) return *status;
-  // The plan saw to it that the rows fit; what fails here is the engine's doing, and only those it served are hit.
-  for (const GenerationId id : served) end(*roster_.find(id), EndReason::kError, status.error());
-  return std::nullopt;
+  return status;
 }
 
 // The logits row that decides the next token of a generation has come.
@@ -293,7 +278,7 @@ void EngineLoop::freeze(Live& live, WaitReason reason) {
   live.pause = generation.pause_record();
   roster_.deliver(live);  // nothing of it is sent after the answer
   for (const Reply<PauseRecord>& reply : std::exchange(live.pause_replies, {})) reply.send(live.pause);
-  if (live.seq) pool_.publish(*live.seq, computed_tokens(generation));
+  if (live.is_settled()) pool_.publish(*live.seq, live.tokens_in_pool());
 }
 
 void EngineLoop::end(Live& live, EndReason reason, Error error) {
@@ -304,18 +289,30 @@ void EngineLoop::end(Live& live, EndReason reason, Error error) {
 void EngineLoop::leave_pool(Live& live) {
   Generation& generation = *live.generation;
   if (live.seq) {
-    const auto computed = computed_tokens(generation);
-    pool_.retire(*live.seq, computed, clock_.now());
+    pool_.retire(*live.seq, live.tokens_in_pool(), clock_.now());
     live.seq.reset();
     if (!live.is(State::kFinished)) generation.set_cached(0);
     if (live.is(State::kPaused)) live.pause = generation.pause_record();
   }
+  live.pages.clear();
+  live.leaves = false;
   if (!live.is(State::kFinished)) return;
   live.comes_back = false;
   for (const Reply<PauseRecord>& reply : std::exchange(live.pause_replies, {}))
     reply.send(Error{Code::kWrongState, "it ended before the pause was reached",
                      std::string(to_string(generation.end_reason()))});
   frozen_point_is_read(live);
+}
+
+void EngineLoop::audit() const {
+  pool_.audit();
+  roster_.for_each([this](const Live& live) {
+    if (live.seq) FERMATA_CHECK_EQ(engine_.ledger().length(*live.seq), live.n_in_pool());
+    if (!live.seq && !live.pages.empty()) FERMATA_CHECK_EQ(live.pages.begin(), 0);
+    if (live.leaves) FERMATA_CHECK(live.seq && live.is(State::kPaused));
+    if (live.is(State::kRestoring)) FERMATA_CHECK(live.seq && !live.pages.empty());
+    if (live.is(State::kRunning)) FERMATA_CHECK(live.is_settled());
+  });
 }
 
 void EngineLoop::apply_timeouts() {

@@ -13,6 +13,7 @@
 #include "runtime/command.h"
 #include "runtime/interrupt_line.h"
 #include "runtime/live.h"
+#include "runtime/pager.h"
 #include "runtime/pool.h"
 #include "runtime/roster.h"
 #include "scheduler/plan.h"
@@ -22,25 +23,31 @@ namespace fermata {
 struct LoopOptions {
   PlanLimits plan;
   Duration no_progress_timeout = milliseconds(limits::kNoProgressTimeoutMs);
+  std::int32_t n_page_tokens = limits::kPageTokens;
+  std::size_t page_bytes_max = limits::kPageBytesMax;
 };
 
 // Counted since the start. Written by the engine thread, read by any.
 struct LoopStats {
-  std::atomic<std::uint64_t> n_steps{0};  // begun
-  std::atomic<std::uint64_t> n_steps_done{0};
+  std::atomic<std::uint64_t> n_steps{0};        // begun
+  std::atomic<std::uint64_t> n_steps_ended{0};  // done, aborted or failed
   std::atomic<std::uint64_t> n_steps_aborted{0};
-  std::atomic<std::uint64_t> n_decode_rows{0};   // computed
-  std::atomic<std::uint64_t> n_prefill_rows{0};  // computed
-  std::atomic<std::uint64_t> n_cached_rows{0};   // found in the pool instead
+  std::atomic<std::uint64_t> n_retried_alone{0};  // steps of several that failed
+  std::atomic<std::uint64_t> n_decode_rows{0};    // computed
+  std::atomic<std::uint64_t> n_prefill_rows{0};   // computed
+  std::atomic<std::uint64_t> n_cached_rows{0};    // found in the pool instead
   std::atomic<std::uint64_t> n_preempted{0};
   std::atomic<std::uint64_t> n_parked{0};  // paused ones that gave up their cells under pressure
+  std::atomic<std::uint64_t> n_pages_out{0};
+  std::atomic<std::uint64_t> n_pages_in{0};
+  std::atomic<std::uint64_t> n_pages_dropped{0};  // generations whose pages found no place
   std::atomic<std::uint64_t> n_evictions{0};
 };
 
 // The engine thread's work: drain, plan, step, sample, fold, emit. The only place that changes generations and the
 // pool. turn() can also be called from a test, in one thread, with a fake engine and a clock that stands still.
 //
-//   commands ─► handle ─► plan ─► decode step ─► advance ─► prefill step ─► advance ─► deliver ─► events
+//   commands ─► handle ─► page out ─► plan ─► decode step ─► advance ─► page in ─► prefill step ─► advance ─► events
 //                                 (commands are taken again between a step and its advance, so that a pause that came
 //                                  during the step keeps the row's logits instead of sampling from them)
 class EngineLoop {
@@ -59,7 +66,8 @@ class EngineLoop {
 
   const LoopStats& stats() const { return stats_; }
   const Roster& roster() const { return roster_; }
-  void audit() const { pool_.audit(); }
+  // Ends the process if its books disagree with the pool's.
+  void audit() const;
 
  private:
   // --- commands (engine_commands.cc)
@@ -89,13 +97,21 @@ class EngineLoop {
   std::vector<GenerationView> views();
   void look_up_next(std::vector<GenerationView>& views);
   void apply_pool_changes(const Plan& plan);
+  void step_decode(const std::vector<GenerationId>& ids);
+  bool run_decode(std::span<const Row> rows, std::span<const GenerationId> served);
+  void step_prefill(const PrefillChunk& chunk);
+  Result<StepStatus> step(std::span<const Row> rows, std::span<const GenerationId> served);
+  void advance(GenerationId id, std::span<const float> logits);
+
+  // --- pages (engine_paging.cc)
   bool park_one();
   void give_way(Live& live);
   void on_out_of_cells(Live& live);
-  void step_decode(const std::vector<GenerationId>& ids);
-  void step_prefill(const PrefillChunk& chunk);
-  std::optional<StepStatus> step(std::span<const Row> rows, std::span<const GenerationId> served);
-  void advance(GenerationId id, std::span<const float> logits);
+  bool somebody_leaves();
+  void page_out();
+  void go_on(Live& live);
+  void begin(Live& live, Pool::Admission admission);
+  void page_in(GenerationId id);
 
   Engine& engine_;
   const Clock& clock_;
@@ -103,6 +119,7 @@ class EngineLoop {
   Mailbox<Command> mailbox_;
   InterruptLine interrupts_;
   Pool pool_;
+  Pager pager_;
   Roster roster_;
   LoopStats stats_;
   std::vector<GenerationId> in_flight_;  // have rows in a step whose logits are not used yet

@@ -3,6 +3,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "base/limits.h"
 #include "generation/generation.h"
 #include "runtime/command.h"
+#include "runtime/pager.h"
 
 namespace fermata {
 
@@ -23,7 +25,9 @@ struct Live {
   std::shared_ptr<EventRing> events;
 
   std::optional<SeqId> seq;  // none while it waits for room, and once it is finished
-  bool comes_back = false;   // paused without a sequence, and goes on by itself as soon as there is room
+  PageStack pages;           // of what it computed, outside the pool
+  bool leaves = false;       // paused, and giving up its cells, page by page
+  bool comes_back = false;   // paused by no one's wish: goes on by itself as soon as it has left and there is room
   Instant arrival;           // of its submission
   Instant last_planned;      // its last rows
 
@@ -35,14 +39,21 @@ struct Live {
 
   bool is(State state) const { return generation->state() == state; }
   Position n_uncomputed() const { return generation->wanted() - generation->computed(); }
-  bool waits_for_room() const { return is(State::kQueued) || (comes_back && !reader_is_slow()); }
+  bool waits_for_room() const { return is(State::kQueued) || (comes_back && !seq && !reader_is_slow()); }
+  // Tokens whose keys and values its sequence has.
+  Position n_in_pool() const { return !seq ? 0 : pages.empty() ? generation->computed() : pages.begin(); }
+  std::span<const TokenId> tokens_in_pool() const {
+    return generation->journal().tokens().first(static_cast<std::size_t>(n_in_pool()));
+  }
+  // What it computed is in the pool, and stays there.
+  bool is_settled() const { return seq && pages.empty() && !leaves; }
 
   // Its reader has not taken what it was sent: nothing more is made until there is room.
   bool reader_is_slow() const { return !unsent.empty() || events->n_free() < limits::kEventsPerTokenMax; }
 
   // Whether a step may carry its rows: it runs, or somebody wants to read the logits of its frozen point.
   bool may_step() const {
-    if (!seq || n_uncomputed() == 0) return false;
+    if (!is_settled() || n_uncomputed() == 0) return false;
     if (is(State::kRunning)) return !reader_is_slow();
     return is(State::kPaused) && !inspections.empty() && n_uncomputed() == 1;
   }

@@ -42,6 +42,11 @@ void Pool::publish(SeqId seq, std::span<const TokenId> computed) {
     tree_.insert(seq, computed);
 }
 
+void Pool::take_back(SeqId seq, Position n_tokens) {
+  tree_.truncate(seq, 0);
+  engine_.trim(seq, n_tokens);
+}
+
 void Pool::retire(SeqId seq, std::span<const TokenId> computed, Instant now) {
   tree_.truncate(seq, 0);
   const auto other = computed.empty() ? std::nullopt : tree_.longest_match(computed);

@@ -41,6 +41,9 @@ class Pool {
   // The sequence now has these tokens computed; others may share them.
   void publish(SeqId seq, std::span<const TokenId> computed);
 
+  // The sequence gives up its tokens from n_tokens on; what is left of it is no longer shared with newcomers.
+  void take_back(SeqId seq, Position n_tokens);
+
   // Its generation is done with it. It stays as cache if it holds anything that no other entry holds.
   void retire(SeqId seq, std::span<const TokenId> computed, Instant now);
 

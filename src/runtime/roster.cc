@@ -48,6 +48,10 @@ void Roster::for_each(const std::function<void(Live&)>& visit) {
   for (auto& [id, live] : lives_) visit(live);
 }
 
+void Roster::for_each(const std::function<void(const Live&)>& visit) const {
+  for (const auto& [id, live] : lives_) visit(live);
+}
+
 void Roster::deliver(Live& live) {
   for (Event& event : live.generation->take_events()) live.unsent.push_back(std::move(event));
   while (!live.unsent.empty() && live.events->push(live.unsent.front())) live.unsent.pop_front();

@@ -26,6 +26,7 @@ class Roster {
   std::size_t n_queued() const;
 
   void for_each(const std::function<void(Live&)>& visit);
+  void for_each(const std::function<void(const Live&)>& visit) const;
 
   // Moves what generations said to their readers, as far as there is room; forgets finished ones that have said all.
   void deliver();

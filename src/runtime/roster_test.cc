@@ -15,7 +15,7 @@ class RosterTest : public ::testing::Test {
     request.prompt = {TokenId{65}};
     request.n_tokens_max = 4;
     auto valid = validate(request, engine_.info(), engine_.vocabulary(), engine_.samplers());
-    auto made = Generation::make(GenerationId{id}, *std::move(valid), engine_.vocabulary(), engine_.samplers(), {});
+    auto made = Generation::make(GenerationId{id}, *std::move(valid), engine_.vocabulary(), {});
     rings_.push_back(std::make_shared<EventRing>(ring_size));
     return roster_.add(Live(std::make_unique<Generation>(*std::move(made)), rings_.back()));
   }

@@ -23,6 +23,10 @@ bool waited_longer(View a, View b) {
 
 Position n_missing(View view) { return view->wanted - view->computed; }
 
+bool is_overdue(const GenerationView& view, const PlanLimits& limits, Instant now) {
+  return now - view.arrival >= limits.overdue_after;
+}
+
 // Free cells and sequence ids of the turn, and what evicting cached sequences adds to them. Evicts only prefixes of the
 // list, which is what makes the counts of CachedView true.
 //
@@ -89,9 +93,10 @@ class Supply {
 };
 
 struct Sorted {
-  std::vector<View> decoding;  // running, one token to compute
-  std::vector<View> filling;   // running, more than one
-  std::vector<View> running;   // all, also those with nothing to compute
+  std::vector<View> restoring;  // running, pages are outside
+  std::vector<View> decoding;   // running, one token to compute
+  std::vector<View> filling;    // running, more than one
+  std::vector<View> running;    // all, also those with nothing to compute
   std::vector<View> queued;
 };
 
@@ -103,7 +108,12 @@ Sorted sort_out(std::span<const GenerationView> generations) {
     FERMATA_CHECK_LE(view.computed, view.wanted);
     if (view.queued) sorted.queued.push_back(&view);
     if (!view.running) continue;
+    FERMATA_CHECK_LE(view.n_page_rows, view.n_outside);
     sorted.running.push_back(&view);
+    if (view.n_page_rows > 0) {
+      sorted.restoring.push_back(&view);
+      continue;
+    }
     if (n_missing(&view) == 1) sorted.decoding.push_back(&view);
     if (n_missing(&view) > 1) sorted.filling.push_back(&view);
   }
@@ -121,7 +131,7 @@ void choose_decoding(std::vector<View>& decoding, const PlanLimits& limits) {
   std::sort(decoding.begin(), decoding.end(), senior);
 }
 
-View choose_filling(const std::vector<View>& filling, const PlanLimits& limits, Instant now) {
+View choose_next(const std::vector<View>& waiting, const PlanLimits& limits, Instant now) {
   const auto sooner = [&](View a, View b) {
     const auto since = [](View v) { return std::max(v->last_planned, v->arrival); };
     const bool a_overdue = now - since(a) >= limits.overdue_after;
@@ -130,26 +140,43 @@ View choose_filling(const std::vector<View>& filling, const PlanLimits& limits, 
     if (!a_overdue && a->priority != b->priority) return a->priority > b->priority;
     return waited_longer(a, b);
   };
-  const auto first = std::min_element(filling.begin(), filling.end(), sooner);
-  return first == filling.end() ? nullptr : *first;
+  const auto first = std::min_element(waiting.begin(), waiting.end(), sooner);
+  return first == waiting.end() ? nullptr : *first;
 }
 
-// Gives rows to what runs. False if cells were short.
-bool plan_rows(Sorted& sorted, const PlanLimits& limits, Instant now, Supply& supply, Plan& plan) {
-  choose_decoding(sorted.decoding, limits);
-  const auto n_decoding = static_cast<std::int64_t>(sorted.decoding.size());
+// Each gives something to what runs; false if cells were short.
+bool plan_decode(std::vector<View>& decoding, const PlanLimits& limits, Supply& supply, Plan& plan) {
+  choose_decoding(decoding, limits);
+  const auto n_decoding = static_cast<std::int64_t>(decoding.size());
   const std::int64_t n_rows = std::min(n_decoding, supply.n_cells());
   supply.take_cells(n_rows);
-  for (std::int64_t i = 0; i < n_rows; ++i) plan.decode.push_back(sorted.decoding[static_cast<std::size_t>(i)]->id);
+  for (std::int64_t i = 0; i < n_rows; ++i) plan.decode.push_back(decoding[static_cast<std::size_t>(i)]->id);
+  return n_rows == n_decoding;
+}
 
-  const View next = choose_filling(sorted.filling, limits, now);
-  if (next == nullptr) return n_rows == n_decoding;
-  const std::int64_t n_chunk_max = n_decoding > 0 ? limits.n_prefill_rows_shared : limits.n_prefill_rows;
+bool plan_page_in(View next, Supply& supply, Plan& plan) {
+  if (next == nullptr) return true;
+  if (supply.n_cells() < next->n_page_rows) return false;
+  supply.take_cells(next->n_page_rows);
+  plan.page_in = next->id;
+  return true;
+}
+
+bool plan_prefill(View next, std::int64_t n_chunk_max, Supply& supply, Plan& plan) {
+  if (next == nullptr) return true;
   const std::int64_t n_chunk = std::min({std::int64_t{n_missing(next)}, n_chunk_max, supply.n_cells()});
   if (n_chunk <= 0) return false;
   supply.take_cells(n_chunk);
   plan.prefill = PrefillChunk{next->id, static_cast<Position>(n_chunk)};
-  return n_rows == n_decoding;
+  return true;
+}
+
+bool plan_rows(Sorted& sorted, const PlanLimits& limits, Instant now, Supply& supply, Plan& plan) {
+  const bool all_decode = plan_decode(sorted.decoding, limits, supply, plan);
+  const bool page_fits = plan_page_in(choose_next(sorted.restoring, limits, now), supply, plan);
+  const std::int64_t n_chunk_max = sorted.decoding.empty() ? limits.n_prefill_rows : limits.n_prefill_rows_shared;
+  const bool chunk_fits = plan_prefill(choose_next(sorted.filling, limits, now), n_chunk_max, supply, plan);
+  return all_decode && page_fits && chunk_fits;
 }
 
 void plan_preemption(const std::vector<View>& running, Plan& plan) {
@@ -160,6 +187,7 @@ void plan_preemption(const std::vector<View>& running, Plan& plan) {
   const View victim = *std::max_element(running.begin(), running.end(), senior);
   plan.preempt.push_back(victim->id);
   std::erase(plan.decode, victim->id);
+  if (plan.page_in == victim->id) plan.page_in.reset();
   if (plan.prefill && plan.prefill->id == victim->id) plan.prefill.reset();
 }
 
@@ -177,31 +205,46 @@ bool admit_one(View next, const PlanLimits& limits, Supply& supply, std::int64_t
   return admitted;
 }
 
+// Cells that running generations will want after this turn, whose own are taken already.
+std::int64_t n_claimed_after(const std::vector<View>& running, const PlanLimits& limits, const Plan& plan) {
+  std::int64_t n_claimed = 0;
+  for (const View view : running) {
+    n_claimed += n_missing(view) + view->n_outside + limits.n_rows_ahead;
+    if (plan.page_in == view->id) n_claimed -= view->n_page_rows;
+  }
+  return n_claimed - static_cast<std::int64_t>(plan.decode.size()) - (plan.prefill ? plan.prefill->n_rows : 0);
+}
+
 void plan_admissions(Sorted& sorted, const PoolView& pool, const PlanLimits& limits, Instant now, Supply& supply,
                      Plan& plan) {
-  // What runs will want after this turn, whose rows are taken already.
-  std::int64_t n_claimed = 0;
-  for (const View view : sorted.running) n_claimed += n_missing(view) + limits.n_rows_ahead;
-  n_claimed -= static_cast<std::int64_t>(plan.decode.size()) + (plan.prefill ? plan.prefill->n_rows : 0);
-  if (!supply.has_id() || supply.n_cells() <= n_claimed) return;  // a full pool does not even sort its queue
-
-  const auto overdue = [&](View view) { return now - view->arrival >= limits.overdue_after; };
-  std::sort(sorted.queued.begin(), sorted.queued.end(), [&](View a, View b) {
-    if (overdue(a) != overdue(b)) return overdue(a);
-    if (overdue(a)) return std::tuple(a->arrival, raw(a->id)) < std::tuple(b->arrival, raw(b->id));
-    return senior(a, b);
-  });
+  const auto overdue = [&](View view) { return is_overdue(*view, limits, now); };
+  std::int64_t n_claimed = n_claimed_after(sorted.running, limits, plan);
+  if (!supply.has_id() || supply.n_cells() <= n_claimed) {  // a full pool does not even sort its queue
+    plan.wants_parking = pool.n_pinned > 0 && std::any_of(sorted.queued.begin(), sorted.queued.end(), overdue);
+    return;
+  }
+  std::sort(sorted.queued.begin(), sorted.queued.end(),
+            [&](View a, View b) { return admitted_before(*a, *b, limits, now); });
   const std::int64_t n_cells_at_best = std::int64_t{pool.n_cells} - pool.n_pinned;
   for (const View view : sorted.queued) {
     if (admit_one(view, limits, supply, n_claimed)) {
       plan.admit.push_back(view->id);
-    } else if (overdue(view) && view->n_room_min <= n_cells_at_best) {
-      return;
+      continue;
     }
+    if (!overdue(view)) continue;
+    plan.wants_parking = pool.n_pinned > 0;
+    if (view->n_room_min <= n_cells_at_best) return;
   }
 }
 
 }  // namespace
+
+bool admitted_before(const GenerationView& a, const GenerationView& b, const PlanLimits& limits, Instant now) {
+  const bool a_overdue = is_overdue(a, limits, now);
+  if (a_overdue != is_overdue(b, limits, now)) return a_overdue;
+  if (a_overdue) return std::tuple(a.arrival, raw(a.id)) < std::tuple(b.arrival, raw(b.id));
+  return senior(&a, &b);
+}
 
 Plan make_plan(std::span<const GenerationView> generations, const PoolView& pool, const PlanLimits& limits,
                Instant now) {

@@ -18,6 +18,9 @@ struct GenerationView {
   bool running = false;  // may be given rows
   Position wanted = 0;
   Position computed = 0;
+  // Running, but some of its pages are outside the pool: it gets no rows until they are in, one a turn.
+  Position n_outside = 0;       // tokens of all of them
+  Position n_page_rows = 0;     // tokens of the next one, which comes in whole
   Position n_room_min = 0;      // queued: cells it needs to be worth admitting (prompt not found in the pool + one)
   std::optional<SeqId> source;  // queued: the cached sequence that n_room_min counts on; it is not evicted first
   std::int32_t priority = 0;    // larger is sooner
@@ -40,7 +43,7 @@ struct PoolView {
   std::int32_t n_seqs_free = 0;
   // Least recently used first; those that are the source of a queued generation last (finding a prefix is a use).
   std::span<const CachedView> cached;
-  // Cells owned by sequences that neither run nor are cached (paused ones). Too many is safe.
+  // Cells owned by sequences that neither run nor are cached (paused ones).
   std::uint32_t n_pinned = 0;
 };
 
@@ -61,16 +64,20 @@ struct PrefillChunk {
 // calls of their own: decode first.
 struct Plan {
   std::vector<SeqId> evict;             // before anything else
-  std::vector<GenerationId> preempt;    // a running one that must give way: its cells become cached ones; at most one
+  std::vector<GenerationId> preempt;    // a running one that must give way; at most one
   std::vector<GenerationId> admit;      // in this order
   std::vector<GenerationId> decode;     // one row each: exactly one token is wanted and not computed
+  std::optional<GenerationId> page_in;  // its next page comes in
   std::optional<PrefillChunk> prefill;  // of one generation
   // The only running generation wants a row, and there is no cell for it in the whole pool: nobody is left who could
   // give way. What is paused must be parked; if nothing is, the pool has ended for it.
   std::optional<GenerationId> out_of_cells;
-  // Nothing to apply. (out_of_cells is not for the pool or the engine: whoever applies plans must look at it as well.)
+  // An overdue one is not admitted, and what is paused owns cells: that should be parked. Not an act of this turn.
+  bool wants_parking = false;
+  // Nothing to apply. (out_of_cells and wants_parking are not for the pool or the engine: whoever applies plans looks
+  // at them as well.)
   bool idle() const {
-    return evict.empty() && admit.empty() && decode.empty() && !prefill.has_value() && preempt.empty();
+    return evict.empty() && admit.empty() && decode.empty() && !page_in && !prefill && preempt.empty();
   }
 };
 
@@ -86,8 +93,10 @@ struct Plan {
 //   the one that waited longest since its last chunk (round robin); one that had no rows for `overdue_after` goes
 //   first whatever its priority. The chunk has n_prefill_rows, but n_prefill_rows_shared as soon as there is a decode
 //   row in the plan: a long prompt costs a stream at most one small chunk per token. Decode takes its cells first.
+// Page in. One running generation whose pages are outside gets the next of them, chosen as for prefill.
 // Evict. Cached sequences go least recently used first, and only as many as the rows and admissions of this turn need.
-// Preempt. If a generation that should have rows gets none for want of cells that are free or can be evicted, the
+// Preempt. If a generation that should have rows or a page gets none for want of cells that are free or can be evicted,
+// the
 //   least senior running generation gives way: one per turn, since only the next view shows what that freed; until
 //   then the most senior go on with the cells there are. The most senior never gives way, so it ends some day and
 //   frees its cells. Nobody is admitted in such a turn.
@@ -99,8 +108,11 @@ struct Plan {
 //   fit is passed by, unless it is overdue: then nobody behind it is admitted. So a big request waits at most
 //   overdue_after + the remaining time of what runs by then and of what was overdue before it, however many small ones
 //   arrive. (If what is paused leaves too few cells even when nobody runs, it holds up nobody: it waits for them, not
-//   for its turn.)
+//   for its turn; wants_parking says that they should go.)
 Plan make_plan(std::span<const GenerationView> generations, const PoolView& pool, const PlanLimits& limits,
                Instant now);
+
+// The order in which queued generations are admitted.
+bool admitted_before(const GenerationView& a, const GenerationView& b, const PlanLimits& limits, Instant now);
 
 }  // namespace fermata

@@ -236,5 +236,58 @@ TEST(Plan, DoesNotDependOnTheOrderOfTheView) {
   }
 }
 
+GenerationView& restoring(Scene& scene, std::uint64_t id, Position n_outside, Position n_page_rows) {
+  GenerationView& view = scene.running(id, 200, 200);
+  view.n_outside = n_outside;
+  view.n_page_rows = n_page_rows;
+  return view;
+}
+
+TEST(PlanPageIn, OnePageATurnOfWhoWaitedLongest) {
+  Scene scene;
+  restoring(scene, 1, 120, 64).last_planned = before(10);
+  restoring(scene, 2, 120, 64).last_planned = before(20);
+  scene.running(3, 10, 9);
+  scene.running(4, 50, 10);
+  const Plan plan = scene.plan();
+  EXPECT_EQ(plan.page_in, GenerationId{2});
+  EXPECT_EQ(plan.decode, ids({3}));
+  EXPECT_TRUE(plan.prefill) << "a page holds up neither rows nor chunks";
+  EXPECT_FALSE(plan.idle());
+}
+
+TEST(PlanPageIn, ComesInWholeOrNotAtAll) {
+  Scene scene;
+  restoring(scene, 1, 64, 64);
+  scene.running(2, 10, 9);
+  scene.pool.n_free = 60;
+  const Plan plan = scene.plan();
+  EXPECT_FALSE(plan.page_in);
+  EXPECT_EQ(plan.preempt, ids({2})) << "the least senior gives way";
+}
+
+TEST(PlanPageIn, NobodyIsAdmittedIntoTheCellsOfPagesToCome) {
+  Scene scene;
+  restoring(scene, 1, 120, 64);
+  scene.queued(2, 50);
+  scene.pool.n_free = 150;
+  EXPECT_TRUE(scene.plan().admit.empty()) << "64 come in now, 56 later, and 51 are wanted";
+  scene.pool.n_free = 180;
+  EXPECT_EQ(scene.plan().admit, ids({2}));
+}
+
+TEST(PlanParking, IsWantedWhenAnOverdueOneIsKeptOutAndOthersStandStill) {
+  Scene scene;
+  scene.queued(1, 600).arrival = before(10'000);
+  scene.pool.n_free = 500;
+  EXPECT_FALSE(scene.plan().wants_parking) << "nothing is paused";
+  scene.pool.n_pinned = 400;
+  EXPECT_TRUE(scene.plan().wants_parking);
+  scene.pool.n_free = 0;
+  EXPECT_TRUE(scene.plan().wants_parking);
+  scene.generations[0].arrival = before(10);
+  EXPECT_FALSE(scene.plan().wants_parking) << "not overdue";
+}
+
 }  // namespace
 }  // namespace fermata

@@ -31,6 +31,8 @@ struct Totals {
   OracleCounts counts;
   std::uint64_t n_aborted = 0;
   std::uint64_t n_preempted = 0;
+  std::uint64_t n_pages_out = 0;
+  std::uint64_t n_pages_in = 0;
   std::uint64_t n_cached_rows = 0;
   std::uint64_t n_holes_filled = 0;
   void add(const OracleWorld& world) {
@@ -48,6 +50,8 @@ struct Totals {
     counts.n_stopped_by_string += c.n_stopped_by_string;
     n_aborted += world.stats().n_steps_aborted;
     n_preempted += world.stats().n_preempted + world.stats().n_parked;
+    n_pages_out += world.stats().n_pages_out;
+    n_pages_in += world.stats().n_pages_in;
     n_cached_rows += world.stats().n_cached_rows;
     n_holes_filled += world.n_holes_filled();
   }
@@ -55,10 +59,11 @@ struct Totals {
     std::cout << counts.n_compared << " generations, " << counts.n_rows << " logits rows equal; " << counts.n_pauses
               << " pauses (" << counts.n_pauses_in_step << " in a step, " << counts.n_pauses_with_logits
               << " with logits, " << counts.n_pauses_in_prefill << " in prefill), " << n_aborted << " aborted steps, "
-              << counts.n_cancelled << " cancelled, " << n_preempted << " preempted or parked, " << n_holes_filled
-              << " steps into holes, " << n_cached_rows << " rows from the prefix cache, " << counts.n_past_512
-              << " past 512 tokens, " << counts.n_with_grammar << " with grammar, " << counts.n_stopped_by_string
-              << " stopped by a string, " << counts.n_inspections << " inspections\n";
+              << counts.n_cancelled << " cancelled, " << n_preempted << " preempted or parked, " << n_pages_out
+              << " pages out, " << n_pages_in << " in, " << n_holes_filled << " steps into holes, " << n_cached_rows
+              << " rows from the prefix cache, " << counts.n_past_512 << " past 512 tokens, " << counts.n_with_grammar
+              << " with grammar, " << counts.n_stopped_by_string << " stopped by a string, " << counts.n_inspections
+              << " inspections\n";
   }
 };
 
@@ -106,6 +111,7 @@ TEST(Oracle, TinyModelEqualsThePlainLoopBitForBit) {
   EXPECT_GE(totals.counts.n_inspections, at_least);
   EXPECT_GE(totals.n_aborted, at_least);
   EXPECT_GE(totals.n_preempted, at_least);
+  EXPECT_GE(totals.n_pages_in, at_least);
   EXPECT_GE(totals.n_holes_filled, at_least);
   EXPECT_GE(totals.n_cached_rows, 100 * at_least);
 }

@@ -97,7 +97,7 @@ void OracleWorld::submit() {
     return;
   }
   Result<Generation> generation =
-      Generation::make(id, *std::move(valid), engine_.vocabulary(), engine_.samplers(), clock_.now());
+      Generation::make(id, *std::move(valid), engine_.vocabulary(), clock_.now());
   FERMATA_CHECK(generation.has_value());
   run.events = std::make_shared<EventRing>(limits::kEventRingMax);
   FERMATA_CHECK(

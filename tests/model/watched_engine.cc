@@ -77,11 +77,11 @@ void WatchedEngine::disturb_next_step(std::int32_t countdown, std::function<void
 }
 
 Result<StepStatus> WatchedEngine::step(std::span<const Row> rows, const AbortFlag* abort) {
-  if (fills_a_hole(inner_.ledger(), rows.size())) ++n_holes_filled_;
-  if (!in_step_) return inner_.step(rows, abort);
+  if (fills_a_hole(ledger(), rows.size())) ++n_holes_filled_;
+  if (!in_step_) return ForwardingEngine::step(rows, abort);
   const std::function<void()> disturb = std::exchange(in_step_, {});
   const DisturbingFlag flag(abort, countdown_, disturb);
-  return inner_.step(rows, &flag);
+  return ForwardingEngine::step(rows, &flag);
 }
 
 }  // namespace fermata::oracle

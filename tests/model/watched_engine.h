@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/engine.h"
+#include "engine/forwarding_engine.h"
 
 namespace fermata::oracle {
 
@@ -28,28 +28,17 @@ std::unique_ptr<SamplerFactory> make_recording_samplers(const SamplerFactory& in
 
 // An engine that passes everything on, but can be disturbed: `in_step` is called in the middle of a step, at the
 // n-th question whether to abort (n counted down from `countdown`); there a test sends commands.
-class WatchedEngine final : public Engine {
+class WatchedEngine final : public ForwardingEngine {
  public:
-  WatchedEngine(Engine& inner, const SamplerFactory& samplers) : inner_(inner), samplers_(samplers) {}
+  WatchedEngine(Engine& inner, const SamplerFactory& samplers) : ForwardingEngine(inner), samplers_(samplers) {}
 
   void disturb_next_step(std::int32_t countdown, std::function<void()> in_step);
   std::uint64_t n_holes_filled() const { return n_holes_filled_; }
 
-  const EngineInfo& info() const override { return inner_.info(); }
-  const Vocabulary& vocabulary() const override { return inner_.vocabulary(); }
   const SamplerFactory& samplers() const override { return samplers_; }
-  const KvLedger& ledger() const override { return inner_.ledger(); }
   Result<StepStatus> step(std::span<const Row> rows, const AbortFlag* abort) override;
-  std::span<const float> logits(std::size_t row) const override { return inner_.logits(row); }
-  void share(SeqId from, SeqId to, Position end) override { inner_.share(from, to, end); }
-  void trim(SeqId seq, Position begin) override { inner_.trim(seq, begin); }
-  Result<Page> export_page(SeqId seq, Position begin, Position end) override {
-    return inner_.export_page(seq, begin, end);
-  }
-  Result<void> import_page(SeqId seq, const Page& page) override { return inner_.import_page(seq, page); }
 
  private:
-  Engine& inner_;
   const SamplerFactory& samplers_;
   std::int32_t countdown_ = -1;
   std::function<void()> in_step_;

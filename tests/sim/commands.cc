@@ -126,8 +126,7 @@ void Simulation::submit(Request request, std::size_t ring_size) {
   if (!valid) return coverage_.count("request refused");
   const Request checked = **valid;
   const GenerationId id{next_id_++};
-  Result<Generation> generation =
-      Generation::make(id, *std::move(valid), engine_->vocabulary(), engine_->samplers(), clock_.now());
+  Result<Generation> generation = Generation::make(id, *std::move(valid), engine_->vocabulary(), clock_.now());
   SIM_EXPECT(generation.has_value(), "a valid request made no generation");
   auto ring = std::make_shared<EventRing>(ring_size);
   say("submit " + std::to_string(raw(id)) + ": prompt " + std::to_string(checked.prompt.size()) + ", at most " +

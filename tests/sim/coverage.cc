@@ -13,8 +13,9 @@ struct Required {
 };
 
 constexpr std::array kRequired{
-    // --- every transition of the table, apart from those of kRestoring, which the loop does not make yet
+    // --- every transition of the table
     Required{"queued -> running", 1},
+    Required{"queued -> restoring", 10},
     Required{"queued -> paused", 5},
     Required{"queued -> finished", 5},
     Required{"running -> pausing", 8},
@@ -25,7 +26,11 @@ constexpr std::array kRequired{
     Required{"paused -> paused", 50},
     Required{"paused -> running", 1},
     Required{"paused -> queued", 5},
+    Required{"paused -> restoring", 40},
     Required{"paused -> finished", 5},
+    Required{"restoring -> running", 10},
+    Required{"restoring -> paused", 40},
+    Required{"restoring -> finished", 200},
     // --- why it waits, why it ended
     Required{"waits: queue", 5},
     Required{"waits: cells", 20},
@@ -62,12 +67,16 @@ constexpr std::array kRequired{
     Required{"step aborted: by the engine", 20},
     Required{"step kept: a neighbour was in it", 10},
     Required{"step kept: the one before was aborted", 20},
+    Required{"step failed, its rows tried alone", 100},
     // --- the pool
     Required{"hole reused", 1},
     Required{"prefix found", 1},
     Required{"eviction", 1},
     Required{"preemption", 4},
     Required{"parking", 10},
+    Required{"page out", 2},
+    Required{"page in", 2},
+    Required{"pages dropped, computed again", 40},
     // --- pauses, readers
     Required{"paused with logits", 1},
     Required{"paused without logits", 1},

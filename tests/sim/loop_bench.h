@@ -33,7 +33,7 @@ class LoopBench {
     auto valid = validate(std::move(request), engine_.info(), engine_.vocabulary(), engine_.samplers());
     FERMATA_CHECK(valid.has_value());
     const GenerationId id{next_id_++};
-    auto generation = Generation::make(id, *std::move(valid), engine_.vocabulary(), engine_.samplers(), clock_.now());
+    auto generation = Generation::make(id, *std::move(valid), engine_.vocabulary(), clock_.now());
     FERMATA_CHECK(generation.has_value());
     auto ring = std::make_shared<EventRing>(ring_size);
     post(Submit{std::make_unique<Generation>(*std::move(generation)), ring});

@@ -271,6 +271,119 @@ TEST(SlowReader, OneThatAsksAndNeverReadsCountsAsGone) {
   EXPECT_EQ((*status.poll())->end_reason, EndReason::kDisconnected);
 }
 
+// -------------------------------------------------------------------------------------------------- parked and brought
+// back
+
+class Parked : public ::testing::Test {
+ protected:
+  static Request lasting(std::int32_t first, std::int32_t n_tokens) {
+    Request request = greedy({TokenId{first}, TokenId{first + 1}}, n_tokens);
+    request.sampling.ignore_eos = true;
+    return request;
+  }
+  static LoopOptions small_pages(std::size_t bytes_max) {
+    LoopOptions options;
+    options.n_page_tokens = 4;
+    options.page_bytes_max = bytes_max;
+    return options;
+  }
+  static FakeOptions tight() {
+    FakeOptions options = roomy();
+    options.n_cells = 40;
+    return options;
+  }
+  // `paused` stands at 22 tokens; then one that needs nearly the whole pool comes and ends. What that took out.
+  void press(LoopBench& bench, Client& paused) {
+    bench.turns(20);
+    (void)bench.pause(paused.id);
+    bench.turn();
+    Client big = bench.submit(lasting(3, 36));
+    bench.run(big);
+    ASSERT_EQ(big.heard.ends.size(), 1u);
+    EXPECT_EQ(big.heard.ends[0].n_generated, 36) << "cut short though a paused one could give way";
+  }
+};
+
+TEST_F(Parked, APausedOneComesBackFromItsPagesAndNothingIsComputedAgain) {
+  LoopBench bench(tight(), small_pages(1 << 20));
+  const Request request = lasting(1, 30);
+  Client paused = bench.submit(request);
+  press(bench, paused);
+  EXPECT_GT(bench.loop().stats().n_pages_out.load(), 2u);
+  const std::uint64_t n_rows_before = bench.engine().n_rows();
+  bench.read(paused);
+  const Position n_left = 30 - static_cast<Position>(paused.heard.tokens().size());
+  (void)bench.resume(paused.id);
+  bench.run(paused);
+  EXPECT_EQ(paused.heard.tokens(), undisturbed(request).tokens());
+  EXPECT_EQ(bench.loop().stats().n_pages_in.load(), bench.loop().stats().n_pages_out.load());
+  EXPECT_LE(bench.engine().n_rows() - n_rows_before, static_cast<std::uint64_t>(n_left)) << "one row a token, no more";
+}
+
+TEST_F(Parked, WithoutMemoryForPagesItIsComputedAgain) {
+  LoopBench bench(tight(), small_pages(0));
+  const Request request = lasting(1, 30);
+  Client paused = bench.submit(request);
+  press(bench, paused);
+  EXPECT_EQ(bench.loop().stats().n_pages_out.load(), 0u);
+  EXPECT_EQ(bench.loop().stats().n_pages_dropped.load(), 1u);
+  (void)bench.resume(paused.id);
+  bench.run(paused);
+  EXPECT_EQ(paused.heard.tokens(), undisturbed(request).tokens());
+}
+
+TEST_F(Parked, AnOverdueRequestGetsTheCellsOfThePausedThoughOthersKeepTheLoopBusy) {
+  FakeOptions options = tight();
+  LoopOptions loop_options = small_pages(1 << 20);
+  loop_options.plan.overdue_after = milliseconds(20);
+  LoopBench bench(options, loop_options);
+  Client paused = bench.submit(lasting(1, 30));
+  bench.turns(20);
+  (void)bench.pause(paused.id);
+  bench.turn();
+  Client big = bench.submit(greedy(std::vector<TokenId>(24, TokenId{9}), 6));  // does not fit beside the paused one
+  for (int i = 0; i < 60 && big.heard.ends.empty(); ++i) {
+    Client small = bench.submit(lasting(20 + 2 * i, 2));
+    bench.turns(3);
+    bench.read(big);
+  }
+  ASSERT_EQ(big.heard.ends.size(), 1u) << "small ones kept it out for ever";
+}
+
+TEST_F(Parked, AResumeWhileItLeavesCallsItOff) {
+  LoopBench bench(tight(), small_pages(1 << 20));
+  const Request request = lasting(1, 30);
+  Client paused = bench.submit(request);
+  bench.turns(20);
+  (void)bench.pause(paused.id);
+  bench.turn();
+  Client big = bench.submit(greedy(std::vector<TokenId>(30, TokenId{9}), 2));
+  while (bench.loop().stats().n_pages_out.load() < 2) bench.turn();
+  (void)bench.resume(paused.id);
+  bench.turn();
+  bench.read(paused);
+  EXPECT_EQ(paused.heard.states.back().state, State::kRestoring);
+  bench.run(paused);
+  bench.run(big);
+  bench.read(paused);
+  EXPECT_EQ(paused.heard.tokens(), undisturbed(request).tokens());
+  EXPECT_EQ(big.heard.ends.size(), 1u);
+}
+
+TEST(FailedStep, OfSeveralHitsOnlyWhoFailsAlone) {
+  FakeOptions options = roomy();
+  options.faults = {{FakeFault::Kind::kFails, 4, 1}};
+  LoopBench bench(options);
+  Client a = bench.submit(greedy({TokenId{1}, TokenId{2}}, 20));
+  Client b = bench.submit(greedy({TokenId{3}, TokenId{4}}, 20));
+  bench.run(a);
+  bench.run(b);
+  bench.read(a);
+  EXPECT_EQ(bench.loop().stats().n_retried_alone.load(), 1u);
+  EXPECT_EQ(a.heard.tokens(), undisturbed(greedy({TokenId{1}, TokenId{2}}, 20)).tokens());
+  EXPECT_EQ(b.heard.tokens(), undisturbed(greedy({TokenId{3}, TokenId{4}}, 20)).tokens());
+}
+
 TEST(WholePool, APromptThatFillsItIsComputed) {
   FakeOptions options = roomy();
   options.n_cells = kPromptTokens;

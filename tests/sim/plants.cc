@@ -64,6 +64,7 @@ std::string_view to_string(Plant plant) {
     case Plant::kAbortSpoilsCells: return "an aborted step spoils a cell";
     case Plant::kNeighboursStepAborted: return "a neighbour's step is aborted";
     case Plant::kAbortedTwice: return "the step after an aborted one is aborted";
+    case Plant::kPageOfAnother: return "a page of another generation comes back";
     case Plant::kRandomOffByOne: return "RNG off by one";
     case Plant::kGrammarFromRoot: return "grammar from its root";
     case Plant::kCarryLost: return "mirostat's mu is lost";

@@ -18,6 +18,7 @@ enum class Plant {
   kAbortSpoilsCells,
   kNeighboursStepAborted,  // an interrupt ends the step whoever else is in it
   kAbortedTwice,           // the step after an aborted one is aborted as well
+  kPageOfAnother,          // a page goes out that is like the first one of these positions
   // --- in the sampler
   kRandomOffByOne,
   kGrammarFromRoot,  // its position is forgotten at each token

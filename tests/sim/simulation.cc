@@ -53,6 +53,8 @@ Simulation::Simulation(const SimulationOptions& options, Coverage& coverage)
   fake.on_compute = take_time(clock_, milliseconds(1), {50'000});
   engine_ = std::make_unique<WatchedEngine>(fake, options.plant, coverage_);
   loop_options_.plan = random_limits(random_);
+  loop_options_.n_page_tokens = random_.pick(std::vector<std::int32_t>{1, 3, 8, 16, 64});
+  if (random_.chance(0.15)) loop_options_.page_bytes_max = static_cast<std::size_t>(random_.between(0, 4000));
   loop_ = std::make_unique<EngineLoop>(*engine_, clock_, loop_options_);
   requests_ = std::make_unique<RequestMaker>(random_, engine_->info(), model_);
   poll_chance_ = random_.pick(std::vector<double>{0, 0.05, 0.2});
@@ -82,6 +84,10 @@ void Simulation::run() {
   coverage_.count("eviction", loop_->stats().n_evictions.load());
   coverage_.count("preemption", loop_->stats().n_preempted.load());
   coverage_.count("parking", loop_->stats().n_parked.load());
+  coverage_.count("page out", loop_->stats().n_pages_out.load());
+  coverage_.count("page in", loop_->stats().n_pages_in.load());
+  coverage_.count("pages dropped, computed again", loop_->stats().n_pages_dropped.load());
+  coverage_.count("step failed, its rows tried alone", loop_->stats().n_retried_alone.load());
 }
 
 void Simulation::turn() {
@@ -173,6 +179,7 @@ std::uint64_t Simulation::settle_bound() const {
     const auto n_tokens = static_cast<std::uint64_t>(request.n_tokens_max);
     const auto n_prefill = request.prompt.size() + n_tokens;
     n_work += n_prefill / static_cast<std::uint64_t>(loop_options_.plan.n_prefill_rows_shared) + n_tokens + 8;
+    n_work += 2 * n_prefill / static_cast<std::uint64_t>(loop_options_.n_page_tokens);  // out and in, one page a turn
   }
   return 16 + 2 * n_alive * n_work;
 }

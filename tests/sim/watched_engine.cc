@@ -25,7 +25,8 @@ class WatchedEngine::PlantedFlag final : public AbortFlag {
 };
 
 WatchedEngine::WatchedEngine(FakeOptions options, Plant plant, Coverage& coverage)
-    : fake_(options),
+    : ForwardingEngine(fake_),
+      fake_(options),
       faults_(options.faults),
       plant_(plant),
       coverage_(&coverage),
@@ -106,6 +107,12 @@ void WatchedEngine::share(SeqId from, SeqId to, Position end) {
   handed_on_.insert(std::move(tokens));
   coverage_->count("prefix found");
   fake_.share(from, to, end);
+}
+
+Result<Page> WatchedEngine::export_page(SeqId seq, Position begin, Position end) {
+  Result<Page> page = fake_.export_page(seq, begin, end);
+  if (!page || plant_ != Plant::kPageOfAnother) return page;
+  return first_pages_.emplace(std::pair(begin, end), *page).first->second;
 }
 
 bool WatchedEngine::handed_on(std::span<const TokenId> prefix) const {

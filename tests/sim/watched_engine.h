@@ -2,19 +2,22 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "coverage.h"
 #include "engine/fake/fake_engine.h"
+#include "engine/forwarding_engine.h"
 #include "plants.h"
 
 namespace fermata::sim {
 
 // A fake engine under the eyes of the simulation: what the loop asks of it is checked (contract 3, Private: a step is
 // aborted only if it serves nothing but interrupted work, and never right after an aborted one) and counted.
-class WatchedEngine final : public Engine {
+class WatchedEngine final : public ForwardingEngine {
  public:
   // `options.on_poll` may call note_interrupt().
   WatchedEngine(FakeOptions options, Plant plant, Coverage& coverage);
@@ -30,18 +33,9 @@ class WatchedEngine final : public Engine {
   bool in_step() const { return in_step_; }
   std::uint64_t n_steps() const { return fake_.n_steps(); }
 
-  const EngineInfo& info() const override { return fake_.info(); }
-  const FakeVocabulary& vocabulary() const override { return fake_.vocabulary(); }
-  const SamplerFactory& samplers() const override { return fake_.samplers(); }
-  const KvLedger& ledger() const override { return fake_.ledger(); }
   Result<StepStatus> step(std::span<const Row> rows, const AbortFlag* abort) override;
-  std::span<const float> logits(std::size_t row) const override { return fake_.logits(row); }
   void share(SeqId from, SeqId to, Position end) override;
-  void trim(SeqId seq, Position begin) override { fake_.trim(seq, begin); }
-  Result<Page> export_page(SeqId seq, Position begin, Position end) override {
-    return fake_.export_page(seq, begin, end);
-  }
-  Result<void> import_page(SeqId seq, const Page& page) override { return fake_.import_page(seq, page); }
+  Result<Page> export_page(SeqId seq, Position begin, Position end) override;
 
  private:
   class PlantedFlag;
@@ -61,6 +55,7 @@ class WatchedEngine final : public Engine {
   bool last_aborted_ = false;
   std::vector<SeqId> last_owner_;  // [n_cells] who wrote it last; -1: nobody
   std::set<std::vector<TokenId>> handed_on_;
+  std::map<std::pair<Position, Position>, Page> first_pages_;  // for a plant
 };
 
 }  // namespace fermata::sim
