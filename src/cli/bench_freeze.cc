@@ -9,8 +9,6 @@
 namespace fermata::cli {
 namespace {
 
-constexpr std::int32_t kFreezesMax = 100;  // at one length; each needs two tokens
-
 class FreezeBench {
  public:
   explicit FreezeBench(BenchStand& stand) : stand_(stand) { stand.empty_pool(); }
@@ -87,8 +85,7 @@ void bench_freeze(BenchStand& stand, const BenchPlan& plan, std::vector<BenchRow
   const EngineInfo& info = stand.engine().info();
   FreezeBench bench(stand);
   const Instant deadline{stand.clock().now().ns + static_cast<std::int64_t>(plan.seconds_max * 1e9)};
-  for (const std::int32_t length : {100, 1000, 3000, 10'000, 30'000, 100'000}) {
-    if (length + 4 * kFreezesMax > info.n_cells || length + 4 * kFreezesMax > info.n_ctx_train) break;
+  for (const std::int32_t length : freeze_lengths(info.n_cells, info.n_ctx_train)) {
     BenchRow row;
     row.put("part", "freeze").put("length", static_cast<double>(length));
     if (!bench.measure(std::span(prompt).first(static_cast<std::size_t>(length)), deadline, row)) {

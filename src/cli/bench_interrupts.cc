@@ -1,6 +1,5 @@
 // How long a pause takes. Frozen: from the call until the caller has the pause record. Released: from the call until
 // the step that was computing for the generation has ended.
-#include <algorithm>
 #include <cstdio>
 #include <optional>
 
@@ -155,7 +154,7 @@ Spread Interrupts::in_prefill() {
 Spread Interrupts::in_prefill_again() {
   Spread spread;
   compute_shared();
-  while (goes_on(spread, std::max(plan_.n_samples / 5, 20))) {
+  while (goes_on(spread, plan_.n_second_pauses())) {
     one_plain_step();
     run_.engine->forget();
     const Started started = start_prompt();

@@ -61,14 +61,12 @@ using Measure = double (*)(BenchStand&, BenchStand::Run&, std::size_t n_streams,
 
 struct Cell {
   const char* part;
-  std::size_t n_streams;
-  std::size_t n_prompt;
+  SpeedCell what;
   Measure measure;
   std::vector<double> rates = {};
 };
 
 void run_cells(BenchStand& stand, const BenchPlan& plan, std::vector<Cell> cells, std::vector<BenchRow>& rows) {
-  std::erase_if(cells, [&](const Cell& cell) { return cell.n_prompt > static_cast<std::size_t>(plan.n_prompt_max); });
   for (const bool aged : {false, true}) {
     if (aged && !plan.aged) break;
     for (Cell& cell : cells) cell.rates.clear();
@@ -81,16 +79,16 @@ void run_cells(BenchStand& stand, const BenchPlan& plan, std::vector<Cell> cells
       for (Cell& cell : cells) {
         BenchStand::Run fresh_run;
         if (!aged) fresh_run = stand.fresh_run();
-        cell.rates.push_back(cell.measure(stand, aged ? aged_run : fresh_run, cell.n_streams, cell.n_prompt));
-        std::fprintf(stderr, "%s %zu x %zu%s: %.1f tok/s\n", cell.part, cell.n_streams, cell.n_prompt,
+        cell.rates.push_back(cell.measure(stand, aged ? aged_run : fresh_run, cell.what.n_streams, cell.what.n_prompt));
+        std::fprintf(stderr, "%s %zu x %zu%s: %.1f tok/s\n", cell.part, cell.what.n_streams, cell.what.n_prompt,
                      aged ? ", aged" : "", cell.rates.back());
       }
     }
     for (const Cell& cell : cells)
       rows.push_back(BenchRow()
                          .put("part", cell.part)
-                         .put("streams", static_cast<double>(cell.n_streams))
-                         .put("prompt", static_cast<double>(cell.n_prompt))
+                         .put("streams", static_cast<double>(cell.what.n_streams))
+                         .put("prompt", static_cast<double>(cell.what.n_prompt))
                          .put("pool", aged ? "aged" : "fresh")
                          .put("tok_s", cell.rates));
   }
@@ -100,17 +98,16 @@ void run_cells(BenchStand& stand, const BenchPlan& plan, std::vector<Cell> cells
 
 void bench_decode(BenchStand& stand, const BenchPlan& plan, std::vector<BenchRow>& rows) {
   std::vector<Cell> cells;
-  for (const std::size_t n_prompt : {100, 900})
-    for (const std::size_t n_streams : {1, 4, 8}) cells.push_back({"decode", n_streams, n_prompt, decode_rate});
+  for (const SpeedCell& what : decode_cells(plan)) cells.push_back({"decode", what, decode_rate});
   run_cells(stand, plan, std::move(cells), rows);
 }
 
 void bench_prefill(BenchStand& stand, const BenchPlan& plan, std::vector<BenchRow>& rows) {
+  const Measure rate = [](BenchStand& on, BenchStand::Run& run, std::size_t, std::size_t n) {
+    return prefill_rate(on, run, n);
+  };
   std::vector<Cell> cells;
-  for (const std::size_t n_prompt : {30, 500, 3000})
-    cells.push_back({"prefill", 1, n_prompt, [](BenchStand& on, BenchStand::Run& run, std::size_t, std::size_t n) {
-                       return prefill_rate(on, run, n);
-                     }});
+  for (const SpeedCell& what : prefill_cells(plan)) cells.push_back({"prefill", what, rate});
   run_cells(stand, plan, std::move(cells), rows);
 }
 

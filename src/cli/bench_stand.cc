@@ -1,7 +1,5 @@
 #include "cli/bench_stand.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -10,12 +8,6 @@
 
 namespace fermata::cli {
 namespace {
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
 
 template <class Predicate>
 void wait_for_event(EventRing& events, Predicate&& is_it) {
@@ -28,51 +20,6 @@ void wait_for_event(EventRing& events, Predicate&& is_it) {
 }
 
 }  // namespace
-
-void BenchRow::key(std::string_view key) {
-  if (!fields_.empty()) fields_ += ", ";
-  fields_ += '"';
-  fields_ += key;
-  fields_ += "\": ";
-}
-
-BenchRow& BenchRow::put(std::string_view name, std::string_view text) {
-  key(name);
-  fields_ += '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\') fields_ += '\\';
-    if (static_cast<unsigned char>(c) >= ' ') fields_ += c;
-  }
-  fields_ += '"';
-  return *this;
-}
-
-BenchRow& BenchRow::put(std::string_view name, double value) {
-  key(name);
-  fields_ += number(value);
-  return *this;
-}
-
-BenchRow& BenchRow::put(std::string_view name, const std::vector<double>& values) {
-  key(name);
-  fields_ += '[';
-  for (std::size_t i = 0; i < values.size(); ++i) fields_ += (i ? ", " : "") + number(values[i]);
-  fields_ += ']';
-  return *this;
-}
-
-BenchRow& BenchRow::put_spread(const std::string& name, std::vector<double> values_ms) {
-  std::sort(values_ms.begin(), values_ms.end());
-  const auto at = [&](double part) {  // the smallest value that `part` of all do not exceed
-    const auto rank = static_cast<std::size_t>(std::ceil(part * static_cast<double>(values_ms.size())));
-    return values_ms.empty() ? 0.0 : values_ms[std::min(values_ms.size(), std::max<std::size_t>(rank, 1)) - 1];
-  };
-  BenchRow spread;
-  spread.put("n", static_cast<double>(values_ms.size())).put("p50", at(0.5)).put("p99", at(0.99)).put("max", at(1));
-  key(name + "_ms");
-  fields_ += spread.json();
-  return *this;
-}
 
 BenchStand::Run BenchStand::fresh_run() {
   empty_pool();

@@ -9,34 +9,12 @@
 
 #include "base/clock.h"
 #include "cli/bench_engine.h"
+#include "cli/bench_plan.h"
+#include "cli/bench_row.h"
 #include "engine/engine.h"
 #include "runtime/core.h"
 
 namespace fermata::cli {
-
-// One measured cell: what it was, and its figures. Printed as one JSON object.
-class BenchRow {
- public:
-  BenchRow& put(std::string_view key, std::string_view text);
-  BenchRow& put(std::string_view key, double value);
-  BenchRow& put(std::string_view key, const std::vector<double>& values);
-  // n, p50, p99 and max of values in ms, under "KEY_ms".
-  BenchRow& put_spread(const std::string& key, std::vector<double> values_ms);
-  std::string json() const { return "{" + fields_ + "}"; }
-
- private:
-  void key(std::string_view key);
-  std::string fields_;
-};
-
-struct BenchPlan {
-  std::int32_t n_rounds = 3;
-  std::int32_t n_samples = 1000;     // of each latency
-  std::int32_t n_aging = 200;        // requests before the aged cells
-  double seconds_max = 600;          // of one latency cell, and of filling the pool: then it ends with what it has
-  std::int32_t n_prompt_max = 4000;  // longer prompts are left out of the speeds
-  bool aged = true;
-};
 
 // What the parts of the bench stand on: an engine, prompts from a seed, and cores on a pool that is empty at first.
 // Owned by the main thread; `engine` may be asked by others only as Engine says.

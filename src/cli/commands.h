@@ -3,10 +3,12 @@
 #include <CLI/App.hpp>
 #include <functional>
 
+#include "cli/interrupt_signal.h"
+
 namespace fermata::cli {
 
 // Each adds its subcommand; what it returns runs it and gives the exit code. The settings live as long as the function.
-using Command = std::function<int()>;
+using Command = std::function<int(InterruptSignal&)>;
 Command add_run(CLI::App& app);
 Command add_demo(CLI::App& app);
 Command add_bench(CLI::App& app);

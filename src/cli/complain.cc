@@ -3,12 +3,14 @@
 #include <cstdio>
 
 #include "cli/exit_codes.h"
+#include "engine/llama/json_text.h"
 
 namespace fermata::cli {
 
 int complain(const Error& error) {
-  std::fprintf(stderr, "fermata: %s%s%s\n", error.message.c_str(), error.detail.empty() ? "" : ": ",
-               error.detail.c_str());
+  // Details quote what a file or a request says; that may be anything.
+  std::fprintf(stderr, "fermata: %s%s%s\n", printable(error.message).c_str(), error.detail.empty() ? "" : ": ",
+               printable(error.detail).c_str());
   return exit_code_for(error.code);
 }
 

@@ -13,9 +13,10 @@
 #include "cli/complain.h"
 #include "cli/event_reader.h"
 #include "cli/exit_codes.h"
-#include "cli/interrupt_signal.h"
 #include "cli/open_engine.h"
+#include "cli/output.h"
 #include "cli/terminal.h"
+#include "engine/llama/json_text.h"
 #include "runtime/core.h"
 
 namespace fermata::cli {
@@ -111,6 +112,7 @@ Result<int> Demo::show() {
   Result<Answer> reference = undisturbed();
   if (!reference) return reference.error();
 
+  if (auto heard = flush_output(); !heard) return heard.error();
   say(out_.bold("2. Beside two neighbours") + ": the same story, same seed, while two others are answered.\n");
   std::vector<Started> neighbours;
   for (int i = 0; i < 2; ++i) {
@@ -133,6 +135,7 @@ Result<int> Demo::show() {
   read_events(core_, *started, story, print, [&](const Answer& a) { return a.text.size() >= n_before; });
   show_pause(*paused);
 
+  if (auto heard = flush_output(); !heard) return heard.error();
   say(out_.bold("\n3. Inspected") + ": looking changes nothing.");
   const Result<Inspection> look = await(core_.inspect(started->id, 6, 5));
   if (!look) return look.error();
@@ -150,6 +153,7 @@ Result<int> Demo::show() {
   say("  meanwhile one neighbour left, another came, and the third wrote " +
       std::to_string(after->n_generated - before->n_generated) + " more tokens.");
 
+  if (auto heard = flush_output(); !heard) return heard.error();
   say(out_.bold("\n4. Resumed") + ": the sentence goes on.\n");
   const Result<Status> resumed = await(core_.resume(started->id));
   if (!resumed) return resumed.error();
@@ -162,12 +166,11 @@ Result<int> Demo::show() {
 }
 
 int demo(const EngineFlags& flags) {
-  InterruptSignal signals;
-  signals.on_first([] { _exit(kInterrupted); });
   Result<OpenedEngine> opened = open_engine(flags);
   if (!opened) return complain(opened.error());
+  opened->tell_without_chat();
   const EngineInfo& info = opened->engine->info();
-  std::printf("%s, %d cells; exact beside neighbours: %s (%s)\n\n", info.model_name.c_str(), info.n_cells,
+  std::printf("%s, %d cells; exact beside neighbours: %s (%s)\n\n", printable(info.model_name).c_str(), info.n_cells,
               info.exactness.with_neighbours ? "yes" : "no", info.exactness.why.c_str());
   const SystemClock clock;
   Core core(std::move(opened->engine), clock);
@@ -181,7 +184,7 @@ Command add_demo(CLI::App& app) {
   auto flags = std::make_shared<EngineFlags>();
   CLI::App* command = app.add_subcommand("demo", "A guided tour: pause, inspect, resume, compare");
   flags->add_to(*command);
-  return [flags] { return demo(*flags); };
+  return [flags](InterruptSignal&) { return demo(*flags); };
 }
 
 }  // namespace fermata::cli

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/complain.h"
@@ -18,12 +20,18 @@ struct DoctorSettings {
   bool json = false;
 };
 
+// There is a model to look at: one that was named, or the default one if it was made ready.
+bool has_model(const EngineFlags& flags, const LlamaOptions& options) {
+  std::error_code ignored;
+  return flags.engine == "llama" && (named_model(flags) || std::filesystem::exists(options.model_path, ignored));
+}
+
 int doctor(const DoctorSettings& settings) {
   DoctorReport report = examine_machine();
   int code = kOk;
   const Result<LlamaOptions> options = llama_options(settings.engine);
   if (!options) return complain(options.error());
-  if (std::filesystem::exists(options->model_path) || !settings.engine.model.empty()) {
+  if (has_model(settings.engine, *options)) {
     const Result<std::unique_ptr<LlamaEngine>> engine = load_llama(*options);
     if (engine)
       report = examine(**engine);
@@ -31,7 +39,7 @@ int doctor(const DoctorSettings& settings) {
       code = complain(engine.error());
   }
   const std::string text = settings.json ? report.to_json() : report.to_text();
-  std::printf("%s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
+  std::fwrite(text.data(), 1, text.size(), stdout);
   return code;
 }
 
@@ -43,7 +51,7 @@ Command add_doctor(CLI::App& app) {
       app.add_subcommand("doctor", "What this machine and model can do: threads, kernels, fingerprint, what is exact");
   command->add_flag("--json", settings->json, "One JSON object");
   settings->engine.add_to(*command);
-  return [settings] { return doctor(*settings); };
+  return [settings](InterruptSignal&) { return doctor(*settings); };
 }
 
 }  // namespace fermata::cli

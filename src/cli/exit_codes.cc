@@ -1,5 +1,7 @@
 #include "cli/exit_codes.h"
 
+#include <signal.h>
+
 namespace fermata::cli {
 
 ExitCode exit_code_for(EndReason reason) {
@@ -36,6 +38,11 @@ ExitCode exit_code_for(Code code) {
     case Code::kIo: return kFailed;
   }
   return kFailed;
+}
+
+int exit_code_for_signal(int signal) {
+  static_assert(kInterrupted == 128 + SIGINT && kTerminated == 128 + SIGTERM);
+  return 128 + signal;
 }
 
 }  // namespace fermata::cli

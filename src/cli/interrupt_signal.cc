@@ -1,64 +1,102 @@
 #include "cli/interrupt_signal.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <cstdio>
 #include <utility>
 
 #include "base/check.h"
 #include "cli/exit_codes.h"
+#include "cli/terminal.h"
 
 namespace fermata::cli {
 namespace {
 
-constexpr int kStopWaiting = SIGUSR2;  // sent by the destructor to its own waiter
-
-sigset_t waited_for() {
+sigset_t taken_signals() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
-  sigaddset(&set, kStopWaiting);
+  struct sigaction hangup {};
+  if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
   return set;
+}
+
+const char* name_of(int signal) {
+  switch (signal) {
+    case SIGINT: return "Ctrl-C";
+    case SIGTERM: return "SIGTERM";
+    case SIGHUP: return "SIGHUP";
+    default: return "a signal";
+  }
+}
+
+[[noreturn]] void leave(int signal) {
+  const sigset_t set = taken_signals();
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);  // if writing out takes for ever, the next one kills
+  dprintf(STDERR_FILENO, "%sfermata: ended by %s\n", Style(STDERR_FILENO).on() ? "\r\x1b[K" : "", name_of(signal));
+  // A main thread that is writing this moment holds the lock, and may hold it for ever.
+  if (ftrylockfile(stdout) == 0) std::fflush(stdout);
+  _exit(exit_code_for_signal(signal));
 }
 
 }  // namespace
 
 InterruptSignal::InterruptSignal() {
-  const sigset_t set = waited_for();
+  const sigset_t set = taken_signals();
   FERMATA_CHECK_EQ(pthread_sigmask(SIG_BLOCK, &set, nullptr), 0);
-}
-
-void InterruptSignal::stop() {
-  if (!waiter_.joinable()) return;
-  pthread_kill(waiter_.native_handle(), kStopWaiting);
-  waiter_.join();
+  signals_ = Descriptor(signalfd(-1, &set, SFD_CLOEXEC));
+  stop_ = Descriptor(eventfd(0, EFD_CLOEXEC));
+  FERMATA_CHECK(signals_.is_open() && stop_.is_open());
+  watch({});
 }
 
 InterruptSignal::~InterruptSignal() {
-  stop();
-  const sigset_t set = waited_for();
+  stop_watching();
+  const sigset_t set = taken_signals();
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-bool InterruptSignal::is_pending() {
-  sigset_t pending;
-  sigpending(&pending);
-  return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1;
+void InterruptSignal::on_first(std::function<void()> first) { watch({std::move(first), {}}); }
+void InterruptSignal::before_leaving(std::function<void()> clean_up) { watch({{}, std::move(clean_up)}); }
+void InterruptSignal::leave_at_once() { watch({}); }
+
+void InterruptSignal::watch(Wish wish) {
+  stop_watching();
+  waiter_ = std::thread([this, wish = std::move(wish)] { wait_for_signals(wish); });
 }
 
-void InterruptSignal::on_first(std::function<void()> first) {
-  FERMATA_CHECK(!waiter_.joinable());
-  waiter_ = std::thread([first = std::move(first)] {
-    const sigset_t set = waited_for();
-    for (bool is_first = true;; is_first = false) {
-      int signal = 0;
-      if (sigwait(&set, &signal) != 0 || signal == kStopWaiting) return;
-      if (!is_first) _exit(kInterrupted);
-      first();
+void InterruptSignal::stop_watching() {
+  if (!waiter_.joinable()) return;
+  FERMATA_CHECK_EQ(eventfd_write(stop_.number(), 1), 0);
+  waiter_.join();
+  eventfd_t ignored = 0;
+  FERMATA_CHECK_EQ(eventfd_read(stop_.number(), &ignored), 0);
+}
+
+void InterruptSignal::wait_for_signals(const Wish& wish) {
+  for (bool has_come = false;;) {
+    pollfd watched[] = {{stop_.number(), POLLIN, 0}, {signals_.number(), POLLIN, 0}};
+    if (poll(watched, 2, -1) < 0) continue;
+    if (watched[0].revents != 0) return;
+    signalfd_siginfo info{};
+    if (read(signals_.number(), &info, sizeof info) != ssize_t{sizeof info}) continue;
+    const int signal = static_cast<int>(info.ssi_signo);
+    int none = 0;
+    received_.compare_exchange_strong(none, signal);
+    if (wish.first && !std::exchange(has_come, true)) {
+      wish.first();
+      continue;
     }
-  });
+    if (wish.clean_up) wish.clean_up();
+    leave(signal);
+  }
 }
 
 }  // namespace fermata::cli

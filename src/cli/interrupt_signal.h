@@ -1,12 +1,17 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <thread>
 
+#include "engine/llama/regular_file.h"
+
 namespace fermata::cli {
 
-// While it lives, Ctrl-C (SIGINT) and SIGTERM call `first` once, on a thread of its own; a second one ends the process
-// with 130. Must be made before any other thread, since threads inherit which signals are blocked.
+// While it lives, Ctrl-C (SIGINT), SIGTERM and a lost terminal (SIGHUP, unless it is ignored as under nohup) are taken
+// by a thread of its own. At first, and again after leave_at_once(), a signal ends the process at once: it says so on
+// standard error, writes out what was printed, and exits with 128 + signal. No signal is used inside.
+// Made before any other thread, since threads inherit which signals are blocked; used by the main thread.
 class InterruptSignal {
  public:
   InterruptSignal();
@@ -14,16 +19,28 @@ class InterruptSignal {
   InterruptSignal(const InterruptSignal&) = delete;
   InterruptSignal& operator=(const InterruptSignal&) = delete;
 
-  // Whether one has come that nobody has handled yet (before on_first()).
-  static bool is_pending();
-
-  // From now on; may be called once.
+  // From now on the first signal calls this instead, on the other thread; the second ends the process.
   void on_first(std::function<void()> first);
+  // From now on this is called before the process ends: it removes what is half-made.
+  void before_leaving(std::function<void()> clean_up);
+  // What was set is not called any more, and what it refers to may go.
+  void leave_at_once();
 
-  // `first` is not called any more, and what it refers to may go. A signal that comes now waits for the destructor.
-  void stop();
+  // The first signal that came, 0 if none has.
+  int received() const { return received_.load(); }
 
  private:
+  struct Wish {
+    std::function<void()> first;
+    std::function<void()> clean_up;
+  };
+  void watch(Wish wish);
+  void stop_watching();
+  void wait_for_signals(const Wish& wish);
+
+  Descriptor signals_;
+  Descriptor stop_;  // written: the waiter returns, and signals wait for the next one
+  std::atomic<int> received_{0};
   std::thread waiter_;
 };
 

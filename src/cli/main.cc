@@ -1,16 +1,23 @@
 #include <CLI/CLI.hpp>
+#include <exception>
 #include <map>
+#include <sstream>
 
 #include "cli/commands.h"
+#include "cli/complain.h"
 #include "cli/exit_codes.h"
+#include "cli/output.h"
+#include "cli/version.h"
 
 namespace cli = fermata::cli;
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv, cli::InterruptSignal& signals) {
   CLI::App app("fermata: inference that can be paused, inspected and resumed at any token, exactly.", "fermata");
   app.require_subcommand(1);
-  app.set_version_flag("--version", FERMATA_VERSION);
-  app.footer("Start with: fermata demo");
+  app.set_version_flag("--version", cli::version());
+  app.footer(std::string("Start with: fermata demo\n\n") + cli::kExitCodesHelp);
   const std::map<std::string, cli::Command> commands = {
       {"run", cli::add_run(app)},
       {"demo", cli::add_demo(app)},
@@ -21,7 +28,25 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? cli::kOk : cli::kUsage;
+    std::ostringstream help;
+    const bool asked_for_help = app.exit(e, help) == 0;
+    std::fputs(help.str().c_str(), stdout);
+    return asked_for_help ? cli::kOk : cli::kUsage;
   }
-  return commands.at(app.get_subcommands().front()->get_name())();
+  return commands.at(app.get_subcommands().front()->get_name())(signals);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cli::hold_standard_streams();
+  cli::InterruptSignal signals;
+  int code = cli::kFailed;
+  try {
+    code = run(argc, argv, signals);
+  } catch (const std::exception& error) {  // memory or a thread that could not be had
+    code = cli::complain({fermata::Code::kIo, "the system refuses what is needed", error.what(), false});
+  }
+  const fermata::Result<void> written = cli::flush_output();
+  return written || code != cli::kOk ? code : cli::complain(written.error());
 }

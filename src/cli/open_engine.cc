@@ -8,7 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "cli/interrupt_signal.h"
+#include "cli/complain.h"
+#include "cli/flags.h"
 #include "cli/terminal.h"
 #include "engine/fake/fake_engine.h"
 #include "engine/llama/chat/chat_template.h"
@@ -27,7 +28,7 @@ Result<KvType> parse_kv(const std::string& name) {
 
 Result<LlamaOptions> llama_options(const EngineFlags& flags) {
   LlamaOptions options;
-  options.model_path = flags.model.empty() ? default_model_path() : flags.model;
+  options.model_path = named_model(flags).value_or(default_model_path());
   options.n_cells = flags.n_ctx;
   options.n_threads = flags.n_threads;
   options.exact = flags.exact;
@@ -46,38 +47,49 @@ Result<std::unique_ptr<LlamaEngine>> load_llama(const LlamaOptions& options) {
   ProgressLine progress("loading " + std::filesystem::path(options.model_path).filename().string());
   return LlamaEngine::load(options, [&](float done) {
     progress.show(done);
-    return !InterruptSignal::is_pending();
+    return true;
   });
 }
 
 void EngineFlags::add_to(CLI::App& app) {
   const std::string group = "Engine";
-  app.add_option("-m,--model", model, "GGUF file; the default model if left out")->group(group);
+  add_text(app, "-m,--model", model, "GGUF file; the default model if left out")->group(group);
   app.add_option("--engine", engine, "llama, or fake: a scripted engine without a model")
       ->group(group)
       ->check(CLI::IsMember({"llama", "fake"}))
       ->capture_default_str();
-  app.add_option("-c,--ctx", n_ctx, "Cells of the KV pool, shared by all generations")
+  add_number(app, "-c,--ctx", n_ctx, "Cells of the KV pool, shared by all generations", {128, 1 << 24})
       ->group(group)
-      ->check(CLI::Range(128, 1 << 24))
       ->capture_default_str();
-  app.add_option("-t,--threads", n_threads, "Threads of a step; 0 chooses")
+  add_number(app, "-t,--threads", n_threads, "Threads of a step; 0 chooses", {0, 255})
       ->group(group)
-      ->check(CLI::Range(0, 255))
       ->capture_default_str();
   app.add_option("--kv", kv, "Type of keys and values: f16, bf16, q8_0, or two of them as K/V")
       ->group(group)
       ->capture_default_str();
-  app.add_option("--exact", exact, "on: switch off what would make bits depend on neighbours")->group(group);
+  add_switch(app, "--exact", exact, "on: switch off what would make bits depend on neighbours")
+      ->group(group)
+      ->capture_default_str();
   app.add_option("--attention", attention, "ours, or ggml's")
       ->group(group)
       ->check(CLI::IsMember({"ours", "ggml"}))
       ->capture_default_str();
 }
 
+void OpenedEngine::tell_without_chat() const {
+  if (chat || no_chat.message.empty()) return;
+  complain({no_chat.code, no_chat.message + "; the prompt is continued as it is", no_chat.detail, false});
+}
+
+std::optional<std::string> named_model(const EngineFlags& flags) {
+  if (!flags.model.empty()) return flags.model;
+  const char* path = std::getenv("FERMATA_MODEL");
+  if (path != nullptr && *path != '\0') return path;
+  return std::nullopt;
+}
+
 std::string default_model_path() {
   namespace fs = std::filesystem;
-  if (const char* path = std::getenv("FERMATA_MODEL")) return path;
   std::error_code ignored;
   // build/release/src/cli/fermata of a source tree that `make run` set up: .deps is beside build.
   for (fs::path folder = fs::read_symlink("/proc/self/exe", ignored).parent_path(); folder.has_relative_path();
@@ -85,7 +97,9 @@ std::string default_model_path() {
     if (fs::exists(folder / ".deps/model/default.gguf", ignored)) return folder / ".deps/model/default.gguf";
   const char* data = std::getenv("XDG_DATA_HOME");
   const char* home = std::getenv("HOME");
-  const fs::path base = data ? fs::path(data) : fs::path(home ? home : "/") / ".local/share";
+  const bool has_data = data != nullptr && *data == '/';  // its specification: relative ones are ignored
+  const bool has_home = home != nullptr && *home != '\0';
+  const fs::path base = has_data ? fs::path(data) : fs::path(has_home ? home : "/") / ".local/share";
   return base / "fermata/default.gguf";
 }
 
@@ -99,8 +113,11 @@ Result<OpenedEngine> open_engine(const EngineFlags& flags) {
   if (!options) return options.error();
   Result<std::unique_ptr<LlamaEngine>> engine = load_llama(*options);
   if (!engine) return engine.error();
-  // A model without a template of its own still answers raw prompts.
-  if (auto chat = make_llama_chat_template((*engine)->model())) opened.chat = *std::move(chat);
+  auto chat = make_llama_chat_template((*engine)->model());
+  if (chat)
+    opened.chat = *std::move(chat);
+  else
+    opened.no_chat = chat.error();
   opened.engine = *std::move(engine);
   return opened;
 }

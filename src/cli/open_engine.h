@@ -2,6 +2,7 @@
 
 #include <CLI/App.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -26,7 +27,11 @@ struct EngineFlags {
 
 struct OpenedEngine {
   std::unique_ptr<Engine> engine;
-  std::unique_ptr<ChatTemplate> chat;  // may be null: then prompts are taken as they are
+  std::unique_ptr<ChatTemplate> chat;  // may be null: then prompts are continued as they are
+  Error no_chat;                       // why it is null
+
+  // To be called by who would use it: says once on standard error that there is none.
+  void tell_without_chat() const;
 };
 
 // Loads with progress on standard error.
@@ -36,7 +41,10 @@ Result<OpenedEngine> open_engine(const EngineFlags& flags);
 Result<LlamaOptions> llama_options(const EngineFlags& flags);
 Result<std::unique_ptr<LlamaEngine>> load_llama(const LlamaOptions& options);
 
-// $FERMATA_MODEL, else .deps/model/default.gguf beside the build, else $XDG_DATA_HOME/fermata/default.gguf.
+// What the user names: --model, or $FERMATA_MODEL if that is not empty.
+std::optional<std::string> named_model(const EngineFlags& flags);
+// Where the default model should be: .deps/model/default.gguf beside the build, else
+// $XDG_DATA_HOME/fermata/default.gguf.
 std::string default_model_path();
 
 }  // namespace fermata::cli

@@ -1,5 +1,7 @@
 #include "engine/llama/prepare_model.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
@@ -10,31 +12,35 @@
 #include "cli/commands.h"
 #include "cli/complain.h"
 #include "cli/exit_codes.h"
+#include "cli/flags.h"
+#include "engine/llama/json_text.h"
 
 namespace fermata::cli {
 namespace {
 
 struct PrepareSettings {
-  std::string source;
-  std::string target;
+  PrepareOptions options;
   std::string type{to_string(kDefaultWeights)};
-  std::int32_t n_threads = 0;
 };
 
 std::map<std::string, WeightType> weight_types() {
   std::map<std::string, WeightType> types;
-  for (const WeightType type : {WeightType::kQ4_0, WeightType::kQ4_1, WeightType::kQ8_0, WeightType::kF16,
-                                WeightType::kQ6_K, WeightType::kQ4_K_M})
-    types.emplace(to_string(type), type);
+  for (const WeightType type : kWeightTypes) types.emplace(to_string(type), type);
   return types;
 }
 
-int prepare(const PrepareSettings& settings) {
-  std::fprintf(stderr, "preparing %s\n", settings.target.c_str());
-  const Result<bool> wrote =
-      prepare_model(settings.source, settings.target, weight_types().at(settings.type), settings.n_threads);
-  if (!wrote) return complain(wrote.error());
-  std::fprintf(stderr, *wrote ? "written; the original stays\n" : "it was there already\n");
+int prepare(PrepareSettings& settings, InterruptSignal& signals) {
+  settings.options.type = weight_types().at(settings.type);
+  settings.options.on_scratch = [&](const std::string& path) {
+    signals.before_leaving([path] { unlink(path.c_str()); });
+    std::fprintf(stderr, "preparing %s\n", printable(settings.options.target).c_str());
+  };
+  const Result<Prepared> made = prepare_model(settings.options);
+  signals.leave_at_once();
+  if (!made) return complain(made.error());
+  std::fprintf(stderr, "%s\n",
+               *made == Prepared::kWritten ? "written; the original stays"
+                                           : ("it was there already, with " + settings.type + " weights").c_str());
   return kOk;
 }
 
@@ -44,17 +50,18 @@ Command add_prepare_model(CLI::App& app) {
   auto settings = std::make_shared<PrepareSettings>();
   CLI::App* command = app.add_subcommand("prepare-model", "Write a model anew with weights of another type, once");
   command->footer("Example: fermata prepare-model big-f16.gguf big-q4_0.gguf --type Q4_0");
-  command->add_option("source", settings->source, "GGUF file")->required();
-  command->add_option("target", settings->target, "GGUF file to write; appears complete or not at all")->required();
+  add_text(*command, "source", settings->options.source, "GGUF file")->required();
+  add_text(*command, "target", settings->options.target, "GGUF file to write; appears complete or not at all")
+      ->required();
   std::vector<std::string> names;
   for (const auto& [name, type] : weight_types()) names.push_back(name);
   command->add_option("--type", settings->type, "Weights of the target")
       ->check(CLI::IsMember(names))
       ->capture_default_str();
-  command->add_option("-t,--threads", settings->n_threads, "Threads; 0 chooses")
-      ->check(CLI::Range(0, 255))
+  command->add_flag("--force", settings->options.rewrite, "Replace a model that stands at the target");
+  add_number(*command, "-t,--threads", settings->options.n_threads, "Threads; 0 chooses", {0, 255})
       ->capture_default_str();
-  return [settings] { return prepare(*settings); };
+  return [settings](InterruptSignal& signals) { return prepare(*settings, signals); };
 }
 
 }  // namespace fermata::cli

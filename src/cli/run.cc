@@ -12,6 +12,7 @@
 #include "cli/complain.h"
 #include "cli/event_reader.h"
 #include "cli/exit_codes.h"
+#include "cli/flags.h"
 #include "cli/input_file.h"
 #include "cli/interrupt_signal.h"
 #include "cli/open_engine.h"
@@ -26,7 +27,7 @@ struct RunSettings {
   SamplingFlags sampling_flags;
   Request request;
   std::string prompt;
-  std::string system;
+  std::optional<std::string> system;
   bool raw_prompt = false;
   double timeout_s = 0;
   bool verbose = false;
@@ -34,13 +35,17 @@ struct RunSettings {
 
 Result<std::vector<TokenId>> prompt_tokens(const RunSettings& settings, const OpenedEngine& opened) {
   const Vocabulary& vocabulary = opened.engine->vocabulary();
+  if (settings.system && !opened.chat)
+    return Error{Code::kInvalidArgument, "--system needs a chat template, and this model has none that works",
+                 opened.no_chat.message + (opened.no_chat.detail.empty() ? "" : ": " + opened.no_chat.detail), false};
+  if (!settings.raw_prompt) opened.tell_without_chat();
   if (settings.raw_prompt || !opened.chat) {
     std::vector<TokenId> tokens = vocabulary.prompt_prefix();
     for (const TokenId token : vocabulary.tokenize(settings.prompt, Markers::kPlain)) tokens.push_back(token);
     return tokens;
   }
   std::vector<ChatMessage> messages;
-  if (!settings.system.empty()) messages.push_back({"system", settings.system});
+  if (settings.system) messages.push_back({"system", *settings.system});
   messages.push_back({"user", settings.prompt});
   const Result<std::string> text = opened.chat->apply(messages);
   if (!text) return text.error();
@@ -53,20 +58,18 @@ void report(const Answer& answer, std::uint64_t seed, Duration took) {
                took.ms() / 1000, static_cast<unsigned long long>(seed));
 }
 
-int run(RunSettings& settings) {
+int run(RunSettings& settings, InterruptSignal& signals) {
   if (settings.prompt == "-") {
     Result<std::string> text = read_input("-", limits::kPromptBytesMax);
     if (!text) return complain(text.error());
     settings.prompt = *std::move(text);
   }
-  InterruptSignal signals;
   Result<OpenedEngine> opened = open_engine(settings.engine);
   if (!opened) return complain(opened.error());
   Result<std::vector<TokenId>> tokens = prompt_tokens(settings, *opened);
   if (!tokens) return complain(tokens.error());
   settings.request.prompt = *std::move(tokens);
-  if (settings.timeout_s > 0)
-    settings.request.timeout = milliseconds(static_cast<std::int64_t>(settings.timeout_s * 1e3));
+  if (settings.timeout_s > 0) settings.request.timeout = Duration{static_cast<std::int64_t>(settings.timeout_s * 1e9)};
 
   const SystemClock clock;
   Core core(std::move(opened->engine), clock);
@@ -84,14 +87,14 @@ int run(RunSettings& settings) {
     is_lost = true;
     core.cancel(started->id);
   });
-  signals.stop();  // what it would call is about to go
+  signals.leave_at_once();  // what it would call is about to go
   if (isatty(STDOUT_FILENO)) std::fputc('\n', stdout);
   if (settings.verbose) report(answer, seed, clock.now() - begun);
   if (is_lost) return complain({Code::kIo, "the answer could not be written to standard output", {}, false});
   if (answer.silent) return complain(answer.end.error);
-  if (answer.end.error.message.empty()) return exit_code_for(answer.end.reason);
-  complain(answer.end.error);
-  return exit_code_for(answer.end.reason);
+  if (!answer.end.error.message.empty()) complain(answer.end.error);
+  const ExitCode code = exit_code_for(answer.end.reason);
+  return code == kInterrupted && signals.received() != 0 ? exit_code_for_signal(signals.received()) : code;
 }
 
 }  // namespace
@@ -104,24 +107,24 @@ Command add_run(CLI::App& app) {
       "  fermata run \"Why is the sky blue?\"\n"
       "  fermata run --raw \"Once upon a time\" --temp 0 -n 50\n"
       "  fermata run -j '{\"type\":\"object\",\"properties\":{\"city\":{\"type\":\"string\"}}}' \"Name a city.\"\n"
-      "  cat letter.txt | fermata run --system \"Summarise.\" -\n\n"
-      "Exit codes: 0 complete (or its token limit), 1 failed, 2 wrong usage, 3 no model, 4 engine stuck,\n"
-      "5 time limit, 130 Ctrl-C (what had been said was printed).");
+      "  cat letter.txt | fermata run --system \"Summarise.\" -\n\n" +
+      std::string(kExitCodesHelp));
   command->add_option("prompt", settings->prompt, "What to answer; - reads standard input")->required();
-  command->add_option("--system", settings->system, "System message of the chat template");
-  command->add_flag("--raw", settings->raw_prompt, "Continue the prompt as it is, without the chat template");
-  command->add_option("-n,--max-tokens", settings->request.n_tokens_max, "Most tokens to generate; -1: as many as fit")
+  CLI::Option* system = command->add_option_function<std::string>(
+      "--system", [settings](const std::string& text) { settings->system = text; },
+      "System message of the chat template");
+  command->add_flag("--raw", settings->raw_prompt, "Continue the prompt as it is, without the chat template")
+      ->excludes(system);
+  add_number(*command, "-n,--max-tokens", settings->request.n_tokens_max, "Most tokens to generate; -1: as many as fit",
+             {-1, limits::kTokensMax})
       ->capture_default_str();
-  command->add_option("--stop", settings->request.stop, "Ends the answer before this text; repeatable")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--timeout", settings->timeout_s, "Seconds of running time; 0 is no limit")
-      ->check(CLI::Range(0.0, 1e6));
+  repeatable(command->add_option("--stop", settings->request.stop, "Ends the answer before this text; repeatable"));
+  add_number(*command, "--timeout", settings->timeout_s, "Seconds of running time; 0 is no limit", {0.0, 1e6});
   command->add_flag("-v,--verbose", settings->verbose, "Say afterwards how it ended");
   settings->engine.add_to(*command);
   settings->request.sampling.seed = std::random_device{}();
   settings->sampling_flags.add_to(*command, settings->request.sampling);
-  return [settings] { return run(*settings); };
+  return [settings](InterruptSignal& signals) { return run(*settings, signals); };
 }
 
 }  // namespace fermata::cli

@@ -12,7 +12,8 @@ namespace {
 
 bool shows_escape_codes(int file_descriptor) {
   const char* term = std::getenv("TERM");
-  return isatty(file_descriptor) && !std::getenv("NO_COLOR") && term && std::strcmp(term, "dumb") != 0;
+  const char* no_color = std::getenv("NO_COLOR");
+  return isatty(file_descriptor) && !(no_color && *no_color) && term && std::strcmp(term, "dumb") != 0;
 }
 
 }  // namespace
@@ -24,21 +25,21 @@ std::string Style::wrap(const char* code, std::string_view text) const {
   return "\x1b[" + std::string(code) + "m" + std::string(text) + "\x1b[0m";
 }
 
-ProgressLine::ProgressLine(std::string what) : what_(std::move(what)), terminal_(shows_escape_codes(STDERR_FILENO)) {}
+ProgressLine::ProgressLine(std::string what, std::FILE* out)
+    : what_(std::move(what)), out_(out), terminal_(shows_escape_codes(fileno(out))) {}
 
 ProgressLine::~ProgressLine() {
-  if (terminal_ && last_shown_ >= 0) std::fputs("\r\x1b[K", stderr);
+  if (terminal_ && last_shown_ >= 0) std::fputs("\r\x1b[K", out_);
 }
 
 void ProgressLine::show(float done) {
-  const int shown = static_cast<int>(done * (terminal_ ? 100.0f : 10.0f));
-  if (shown == last_shown_) return;
+  const int step = terminal_ ? 1 : 50;  // percent
+  const int shown = static_cast<int>(done * 100.0f) / step * step;
+  // A model that is loaded a second time, other kernels chosen, begins anew: lines that stay are not said twice.
+  if (terminal_ ? shown == last_shown_ : shown <= last_shown_) return;
   last_shown_ = shown;
-  if (terminal_)
-    std::fprintf(stderr, "\r\x1b[K%s %d %%", what_.c_str(), shown);
-  else
-    std::fprintf(stderr, "%s %d %%\n", what_.c_str(), shown * 10);
-  std::fflush(stderr);
+  std::fprintf(out_, terminal_ ? "\r\x1b[K%s %d %%" : "%s %d %%\n", what_.c_str(), shown);
+  std::fflush(out_);
 }
 
 std::string quoted(std::string_view text) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -21,15 +22,16 @@ class Style {
   bool on_;
 };
 
-// A line on standard error that is overwritten as work goes on; one line per tenth where that is no terminal.
+// On a terminal a line that is overwritten as work goes on; elsewhere three whole lines, at 0, 50 and 100 %.
 class ProgressLine {
  public:
-  explicit ProgressLine(std::string what);
+  explicit ProgressLine(std::string what, std::FILE* out = stderr);
   ~ProgressLine();
   void show(float done);  // 0 .. 1
 
  private:
   std::string what_;
+  std::FILE* out_;
   bool terminal_;
   int last_shown_ = -1;
 };

@@ -1,13 +1,16 @@
 #include "engine/llama/checksum.h"
 
 #include <sodium.h>
+#include <unistd.h>
 
 #include <array>
 #include <bit>
 #include <cstring>
 #include <new>
+#include <vector>
 
 #include "base/check.h"
+#include "engine/llama/regular_file.h"
 
 namespace fermata {
 namespace {
@@ -50,6 +53,25 @@ std::uint64_t xxh64(std::span<const std::byte> bytes, std::uint64_t seed) {
   hash = (hash ^ (hash >> 33)) * kPrime2;
   hash = (hash ^ (hash >> 29)) * kPrime3;
   return hash ^ (hash >> 32);
+}
+
+Result<std::string> sha256_of_file(const std::string& path) {
+  const Result<RegularFile> file = open_regular_file(path);
+  if (!file) return file.error();
+  crypto_hash_sha256_state state;
+  crypto_hash_sha256_init(&state);
+  std::vector<unsigned char> buffer(1 << 20);
+  for (std::uint64_t at = 0; at < file->n_bytes;) {
+    const ssize_t n = pread(file->descriptor.number(), buffer.data(), buffer.size(), static_cast<off_t>(at));
+    if (n <= 0) return Error{Code::kIo, path + " cannot be read to its end", {}, true};
+    crypto_hash_sha256_update(&state, buffer.data(), static_cast<std::size_t>(n));
+    at += static_cast<std::uint64_t>(n);
+  }
+  std::array<unsigned char, crypto_hash_sha256_BYTES> digest{};
+  crypto_hash_sha256_final(&state, digest.data());
+  std::array<char, digest.size() * 2 + 1> text{};
+  sodium_bin2hex(text.data(), text.size(), digest.data(), digest.size());
+  return std::string(text.data());
 }
 
 namespace {

@@ -1,10 +1,14 @@
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <optional>
+#include <system_error>
 
 #include "base/check.h"
 #include "engine/llama/engine.h"
 #include "engine/llama/file_cache.h"
 #include "engine/llama/llama_log.h"
+#include "engine/llama/memory.h"
 #include "engine/llama/row_invariance.h"
 #include "engine/llama/sampling/samplers.h"
 #include "ggml-cpu.h"
@@ -33,6 +37,12 @@ Result<void> check_options(const LlamaOptions& options) {
   if (options.n_sequences < 2 || options.n_sequences > limits::kSequencesMax)
     return refuse("n_sequences", options.n_sequences);
   if (options.n_threads < 0) return refuse("n_threads", options.n_threads);
+  if (options.n_cells < options.n_rows_max)
+    return Error{Code::kInvalidArgument,
+                 "the KV pool has fewer cells (" + std::to_string(options.n_cells) + ") than one step has rows (" +
+                     std::to_string(options.n_rows_max) + "); ask for more cells (-c)",
+                 {},
+                 false};
   return {};
 }
 
@@ -114,6 +124,7 @@ class EngineLoader {
     if (!files) return files.error();
     files_ = *std::move(files);
     if (auto kind = check_model_kind(files_.front()); !kind) return kind.error();
+    if (auto fits = check_pool_fits(files_.front(), options_, read_memory_budget()); !fits) return fits.error();
     threads_ = choose_threads(read_cpu_budget(), options_.n_threads);
     options_.n_threads = threads_.n_threads;
     ours_ = options_.attention == AttentionChoice::kOurs && attention::available();
@@ -183,7 +194,7 @@ class EngineLoader {
     if (!vocabulary) return vocabulary.error();
     engine.vocabulary_ = *std::move(vocabulary);
     engine.samplers_ = make_llama_samplers(engine.model_.get());
-    if (auto made = engine.make_context(); !made) return made.error();
+    if (auto made = make_context(engine); !made) return made.error();
     EngineInfo& info = engine.info_;
     const auto name = files_.front().text("general.name");
     info.model_name = name && !name->empty() ? std::string(*name) : options_.model_path;
@@ -199,6 +210,18 @@ class EngineLoader {
     return engine.warm_up();
   }
 
+  // ggml frees a buffer twice when it gets one and then not the next, so what it will ask for is tried beforehand.
+  Result<void> make_context(LlamaEngine& engine) const {
+    const auto wanted = pool_bytes_wanted(files_.front(), options_);
+    const auto n_vocab = static_cast<std::uint64_t>(engine.vocabulary_->n_tokens());
+    const std::uint64_t for_steps = step_bytes_wanted(files_.front(), options_, n_vocab);
+    if (!has_room_for(wanted.value_or(0) + for_steps)) return too_little_memory_for_pool(wanted, for_steps, options_);
+    LlamaLog::clear();
+    Result<void> made = engine.make_context();
+    if (made || !tells_of_memory(made.error().message + made.error().detail)) return made;
+    return too_little_memory_for_pool(wanted, for_steps, options_);
+  }
+
   LlamaOptions options_;
   const LoadProgress& progress_;
   std::vector<GgufFile> files_;
@@ -209,7 +232,13 @@ class EngineLoader {
 };
 
 Result<std::unique_ptr<LlamaEngine>> LlamaEngine::load(const LlamaOptions& options, const LoadProgress& progress) {
-  return EngineLoader(options, progress).run();
+  try {
+    return EngineLoader(options, progress).run();
+  } catch (const std::bad_alloc& error) {
+    return too_little_memory("an allocation failed", error.what());
+  } catch (const std::system_error& error) {  // a thread that could not be started
+    return Error{Code::kModel, "the system refuses what the engine needs", error.what(), true};
+  }
 }
 
 Result<void> LlamaEngine::make_context() {
@@ -234,12 +263,10 @@ Result<void> LlamaEngine::make_context() {
   const attention::BindScope bind(attention_is_ours_ ? &attention_table_ : nullptr);
   auto made = contain("no context could be made", [&] { context_.reset(llama_init_from_model(model_.get(), params)); });
   if (!made) return made.error();
-  if (!context_)
-    return Error{Code::kEngine, "the engine could not make a context; there may be too little memory for n_cells",
-                 LlamaLog::recent(), false};
+  if (!context_) return unsupported("the model cannot be run with these options", LlamaLog::recent());
   if (llama_n_batch(context_.get()) < n_rows || llama_n_ubatch(context_.get()) < n_rows)
-    return Error{Code::kInvalidArgument, "n_cells is too small for n_rows_max",
-                 std::to_string(llama_n_ubatch(context_.get())) + " rows fit", false};
+    return unsupported("the model takes fewer rows in a step than were asked for",
+                       std::to_string(llama_n_ubatch(context_.get())) + " of " + std::to_string(n_rows));
   auto pool_params = ggml_threadpool_params_default(options_.n_threads);
   pool_of_threads_ = ggml_threadpool_new(&pool_params);
   llama_attach_threadpool(context_.get(), pool_of_threads_, pool_of_threads_);
@@ -252,7 +279,8 @@ Result<void> LlamaEngine::warm_up() {
   Result<StepStatus> done = Error{};
   auto ran = contain("the first step failed", [&] { done = step(std::span(&row, 1), nullptr); });
   if (!ran) return ran.error();
-  if (!done) return done.error();
+  if (!done)  // the engine is not stuck: this model does not run
+    return Error{Code::kModel, "the first step failed: " + done.error().message, done.error().detail, false};
   if (watch_.written().empty())
     return unsupported("the pool of this model cannot be mirrored: it does not say which cells it writes", {});
   std::vector<std::byte> blob(llama_state_seq_get_size(context_.get(), 0));

@@ -2,14 +2,20 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 #include <system_error>
+
+#include "engine/llama/regular_file.h"
+#include "engine/llama/scratch_file.h"
 
 namespace fermata {
 namespace {
+
+constexpr std::size_t kFileBytesMax = 1 << 20;  // what is beyond is damage
 
 std::string user_cache_directory() {
   const char* xdg = std::getenv("XDG_CACHE_HOME");
@@ -27,10 +33,26 @@ std::string one_line(std::string_view text, bool tabs_too) {
 
 std::deque<std::string> read_lines(const std::string& path) {
   std::deque<std::string> lines;
-  std::ifstream file(path);
+  const Result<RegularFile> file = open_regular_file(path);
+  if (!file || file->n_bytes > kFileBytesMax) return lines;
+  std::string text(file->n_bytes, '\0');
+  const ssize_t n = pread(file->descriptor.number(), text.data(), text.size(), 0);
+  if (n < 0) return lines;
+  text.resize(static_cast<std::size_t>(n));
+  std::istringstream stream(std::move(text));
   std::string line;
-  while (lines.size() < 2 * FileCache::kEntriesMax && std::getline(file, line)) lines.push_back(line);
+  while (lines.size() < 2 * FileCache::kEntriesMax && std::getline(stream, line)) lines.push_back(line);
   return lines;
+}
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = write(descriptor, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
 }
 
 }  // namespace
@@ -57,16 +79,11 @@ void FileCache::put(std::string_view key, std::string_view value) const {
   std::erase_if(lines, [&](const std::string& line) { return line.starts_with(head); });
   lines.push_back(head + one_line(value, false));
   while (lines.size() > kEntriesMax) lines.pop_front();
-  const std::string fresh = path_ + "." + std::to_string(getpid());
-  {
-    std::ofstream file(fresh, std::ios::trunc);
-    for (const std::string& line : lines) file << line << '\n';
-    if (!file.flush()) {
-      std::filesystem::remove(fresh, ignored);
-      return;
-    }
-  }
-  std::filesystem::rename(fresh, path_, ignored);
+  std::string text;
+  for (const std::string& kept : lines) text += kept + '\n';
+  Result<ScratchFile> fresh = ScratchFile::make(path_);
+  // What cannot be kept is worked out again next time.
+  if (fresh && write_all(fresh->descriptor(), text)) static_cast<void>(fresh->put_in_place());
 }
 
 }  // namespace fermata

@@ -1,6 +1,9 @@
 #include "engine/llama/file_cache.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
 
 #include "engine/llama/gguf_fixture.h"
 
@@ -41,6 +44,30 @@ TEST_F(FileCacheTest, TakesDamageForAnEmptyCache) {
   EXPECT_EQ(cache_.find("a"), std::nullopt);
   cache_.put("a", "two");
   EXPECT_EQ(cache_.find("a"), "two");
+}
+
+TEST_F(FileCacheTest, NeverWaitsForAPipe) {
+  std::filesystem::create_directories(folder_.file("deep/er"));
+  ASSERT_EQ(mkfifo(folder_.file("deep/er/facts").c_str(), 0600), 0);
+  EXPECT_EQ(cache_.find("a"), std::nullopt);
+  cache_.put("a", "one");
+  EXPECT_EQ(cache_.find("a"), "one");
+}
+
+TEST_F(FileCacheTest, FollowsALinkToAFileAndReadsNoDevice) {
+  cache_.put("a", "one");
+  std::filesystem::create_symlink(folder_.file("deep/er/facts"), folder_.file("linked"));
+  EXPECT_EQ(FileCache("linked", folder_.path()).find("a"), "one");
+  std::filesystem::create_symlink("/dev/zero", folder_.file("endless"));
+  EXPECT_EQ(FileCache("endless", folder_.path()).find("a"), std::nullopt);
+}
+
+TEST_F(FileCacheTest, LeavesNothingBeside) {
+  test::write_file(folder_.file("facts.part-1-0"), "left by a killed run");
+  const FileCache cache("facts", folder_.path());
+  cache.put("a", "one");
+  const std::filesystem::directory_iterator all(folder_.path());
+  EXPECT_EQ(std::distance(begin(all), end(all)), 1);
 }
 
 TEST_F(FileCacheTest, DoesWithoutAPlaceToWrite) {

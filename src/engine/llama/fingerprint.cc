@@ -1,6 +1,5 @@
 #include "engine/llama/fingerprint.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include "engine/llama/block_products.h"
 #include "engine/llama/checksum.h"
 #include "engine/llama/file_cache.h"
+#include "engine/llama/regular_file.h"
 #include "ggml-cpu.h"
 #include "llama.h"
 
@@ -48,12 +48,8 @@ Result<std::string> digest_weights(const GgufFile& file) {
   const FileCache cache("weights");
   const std::string identity = identity_of(file.path());
   if (auto known = cache.find(identity); known && known->size() == 64) return *known;
-  const int descriptor = open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return Error{Code::kIo, "the model file cannot be read", file.path(), true};
-  struct Close {
-    int descriptor;
-    ~Close() { close(descriptor); }
-  } closer{descriptor};
+  const Result<RegularFile> opened = open_regular_file(file.path());
+  if (!opened) return opened.error();
   Blake2b hash;
   std::vector<std::byte> buffer(kReadBytes);
   for (const GgufTensor& tensor : file.tensors()) {
@@ -62,7 +58,8 @@ Result<std::string> digest_weights(const GgufFile& file) {
     hash.add_raw(std::as_bytes(std::span(tensor.dims)));
     for (std::uint64_t done = 0; done < tensor.n_bytes;) {
       const std::size_t wanted = std::min<std::uint64_t>(buffer.size(), tensor.n_bytes - done);
-      const ssize_t n = pread(descriptor, buffer.data(), wanted, static_cast<off_t>(tensor.begin + done));
+      const ssize_t n =
+          pread(opened->descriptor.number(), buffer.data(), wanted, static_cast<off_t>(tensor.begin + done));
       if (n <= 0) return Error{Code::kIo, "the model file cannot be read", file.path() + ", " + tensor.name, true};
       hash.add_raw(std::span(buffer).first(static_cast<std::size_t>(n)));
       done += static_cast<std::uint64_t>(n);

@@ -1,8 +1,5 @@
 #include "engine/llama/gguf_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <bit>
 #include <cstdio>
 #include <cstring>
@@ -10,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/llama/regular_file.h"
 #include "ggml.h"
 #include "gguf.h"
 #include "llama.h"
@@ -29,20 +27,12 @@ struct Malformed {
   std::string why;
 };
 
-// Opening a pipe does not wait for its writer.
-std::FILE* open_at_once(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  return descriptor < 0 ? nullptr : fdopen(descriptor, "rb");
-}
-
 // Reads forward, never beyond the end of the file.
 class Reader {
  public:
-  explicit Reader(const std::string& path) : file_(open_at_once(path), &std::fclose) {
-    struct stat status {};
-    if (!file_ || fstat(fileno(file_.get()), &status) != 0) throw Malformed{"the file cannot be opened"};
-    if (!S_ISREG(status.st_mode)) throw Malformed{"it is not a regular file"};
-    n_bytes_ = static_cast<std::uint64_t>(status.st_size);
+  explicit Reader(RegularFile file)
+      : file_(fdopen(file.descriptor.release(), "rb"), &std::fclose), n_bytes_(file.n_bytes) {
+    if (!file_) throw Malformed{"reading cannot begin"};
   }
 
   std::uint64_t n_bytes() const { return n_bytes_; }
@@ -69,7 +59,7 @@ class Reader {
 
  private:
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
-  std::uint64_t n_bytes_ = 0;
+  std::uint64_t n_bytes_;
   std::uint64_t at_ = 0;
 };
 
@@ -173,8 +163,12 @@ Result<GgufFile> GgufFile::read(const std::string& path) {
   static_assert(std::endian::native == std::endian::little, "GGUF is read as it stands");
   GgufFile file;
   file.path_ = path;
+  Result<RegularFile> opened = open_regular_file(path);
+  if (!opened)
+    return Error{Code::kModel, "the model file cannot be read: " + opened.error().message, opened.error().detail,
+                 false};
   try {
-    Reader reader(path);
+    Reader reader(*std::move(opened));
     file.n_bytes_ = reader.n_bytes();
     char magic[4];
     reader.read(magic, sizeof magic, "its first bytes");
@@ -234,6 +228,23 @@ std::optional<std::uint64_t> GgufFile::integer(std::string_view key) const {
   if (auto value = decode<std::int32_t>(encoded, GGUF_TYPE_INT32); value && *value >= 0)
     return static_cast<std::uint64_t>(*value);
   return std::nullopt;
+}
+
+std::vector<std::uint64_t> GgufFile::integers(std::string_view key) const {
+  if (const auto single = integer(key)) return {*single};
+  constexpr std::size_t kHead = 2 * sizeof(std::uint32_t) + sizeof(std::uint64_t);  // type, element type, length
+  const auto found = values_.find(key);
+  if (found == values_.end() || found->second.size() < kHead) return {};
+  std::array<std::uint32_t, 2> types{};
+  std::memcpy(types.data(), found->second.data(), sizeof types);
+  if (types[0] != GGUF_TYPE_ARRAY || (types[1] != GGUF_TYPE_UINT32 && types[1] != GGUF_TYPE_INT32)) return {};
+  std::vector<std::uint64_t> numbers;
+  for (std::size_t at = kHead; at + sizeof(std::uint32_t) <= found->second.size(); at += sizeof(std::uint32_t)) {
+    std::uint32_t number = 0;
+    std::memcpy(&number, found->second.data() + at, sizeof number);
+    numbers.push_back(number);
+  }
+  return numbers;
 }
 
 std::optional<double> GgufFile::number(std::string_view key) const {

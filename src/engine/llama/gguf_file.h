@@ -38,6 +38,7 @@ class GgufFile {
 
   // Metadata. Absent, or of another type: nothing.
   std::optional<std::uint64_t> integer(std::string_view key) const;
+  std::vector<std::uint64_t> integers(std::string_view key) const;  // a list, or one as a list of one
   std::optional<double> number(std::string_view key) const;
   std::optional<std::string_view> text(std::string_view key) const;
   // The encoded value of every key: type and value bytes as they stand in the file. What a fingerprint hashes.

@@ -105,31 +105,38 @@ TEST_F(HostileModelTest, NoCutFileEndsTheProcess) {
 }
 
 TEST_F(HostileModelTest, PrepareModelWritesWholeFilesOnly) {
-  const std::string target = folder_.file("prepared.gguf");
+  const PrepareOptions options{path_, folder_.file("prepared.gguf"), WeightType::kQ8_0, 2};
+  const std::string& target = options.target;
   const auto source_size = std::filesystem::file_size(path_);
-  auto made = prepare_model(path_, target, WeightType::kQ8_0, 2);
+  auto made = prepare_model(options);
   ASSERT_TRUE(made) << made.error().message << made.error().detail;
-  EXPECT_TRUE(*made);
+  EXPECT_EQ(*made, Prepared::kWritten);
   const auto whole_size = std::filesystem::file_size(target);
-  made = prepare_model(path_, target, WeightType::kQ8_0, 2);
-  EXPECT_TRUE(made && !*made);
+  made = prepare_model(options);
+  EXPECT_TRUE(made && *made == Prepared::kWasThere);
   std::filesystem::resize_file(target, whole_size - 100);  // as if a disk had lost its end
-  made = prepare_model(path_, target, WeightType::kQ8_0, 2);
-  EXPECT_TRUE(made && *made);
+  test::write_file(target + ".part-1234-0", "GGUF, left by a killed run");
+  made = prepare_model(options);
+  EXPECT_TRUE(made && *made == Prepared::kWritten);
   EXPECT_EQ(std::filesystem::file_size(target), whole_size);
   EXPECT_EQ(std::filesystem::file_size(path_), source_size);
   EXPECT_EQ(outcome_of_loading(target), 0);
-
-  EXPECT_FALSE(prepare_model(folder_.file("absent"), folder_.file("x.gguf"), WeightType::kQ8_0, 2));
-  // What stands in the way and is no model stays as it is.
-  const std::string letter = folder_.file("letter.txt");
-  std::ofstream(letter) << "dear all";
-  EXPECT_FALSE(prepare_model(path_, letter, WeightType::kQ8_0, 2));
-  EXPECT_EQ(std::filesystem::file_size(letter), 8u);
-  EXPECT_FALSE(prepare_model(path_, folder_.file("no/such/folder/x.gguf"), WeightType::kQ8_0, 2));
-  EXPECT_FALSE(std::filesystem::exists(folder_.file("x.gguf")));
+  EXPECT_FALSE(prepare_model({path_, folder_.file("no/such/folder/x.gguf"), WeightType::kQ8_0, 2}));
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
     EXPECT_EQ(entry.path().string().find(".part"), std::string::npos);
+}
+
+TEST_F(HostileModelTest, PrepareModelReplacesAnotherTypeOnlyWhenAsked) {
+  PrepareOptions options{path_, folder_.file("prepared.gguf"), WeightType::kQ8_0, 2};
+  ASSERT_TRUE(prepare_model(options));
+  options.type = WeightType::kF16;
+  const auto refused = prepare_model(options);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("has Q8_0 weights, not F16"), std::string::npos) << refused.error().message;
+  options.rewrite = true;
+  const auto made = prepare_model(options);
+  EXPECT_TRUE(made && *made == Prepared::kWritten);
+  EXPECT_EQ(GgufFile::read(options.target)->integer("general.file_type"), 1u);  // F16
 }
 
 }  // namespace

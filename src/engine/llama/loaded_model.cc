@@ -8,6 +8,7 @@
 
 #include "engine/llama/block_products.h"
 #include "engine/llama/llama_log.h"
+#include "engine/llama/memory.h"
 #include "ggml.h"
 #include "llama.h"
 
@@ -30,11 +31,16 @@ void on_assertion(const char* message) {
 Error failed(const char* what, const std::string& why) {
   std::string detail = LlamaLog::recent();
   if (!why.empty()) detail += (detail.empty() ? "" : "; ") + why;
+  if (tells_of_memory(detail)) return too_little_memory(what, detail);
   return Error{Code::kModel, std::string("the model file is damaged or of a kind that this build cannot run: ") + what,
                detail, false};
 }
 
 }  // namespace
+
+Error too_little_memory(const std::string& what, const std::string& detail) {
+  return Error{Code::kModel, "there is too little memory for the model: " + what, detail, false};
+}
 
 void ModelDeleter::operator()(llama_model* model) const { llama_model_free(model); }
 void ContextDeleter::operator()(llama_context* context) const { llama_free(context); }
@@ -80,11 +86,14 @@ Result<ModelPtr> load_model(const std::vector<GgufFile>& files, const KernelSwit
   params.progress_callback = [](float part, void* user) { return (*static_cast<decltype(report)*>(user))(part); };
   params.progress_callback_user_data = &report;
   ModelPtr model;
+  std::uint64_t n_bytes = 0;
+  for (const GgufFile& file : files) n_bytes += file.n_bytes();
+  const std::string what = "loading its " + std::to_string(n_bytes >> 20) + " MiB failed";
   auto loaded =
-      contain("loading failed", [&] { model.reset(llama_model_load_from_file(files.front().path().c_str(), params)); });
+      contain(what.c_str(), [&] { model.reset(llama_model_load_from_file(files.front().path().c_str(), params)); });
   if (given_up) return Error{Code::kAborted, "loading was given up", files.front().path(), false};
   if (!loaded) return loaded.error();
-  if (!model) return failed("loading failed", "");
+  if (!model) return failed(what.c_str(), "");
   return model;
 }
 

@@ -37,6 +37,9 @@ bool hold_tiled_products(bool wanted);
 Result<ModelPtr> load_model(const std::vector<GgufFile>& files, const KernelSwitches& switches, bool use_mmap,
                             const LoadProgress& progress);
 
+// kModel: `what` could not be done for want of memory.
+Error too_little_memory(const std::string& what, const std::string& detail);
+
 // Runs a part of libllama that may assert (GGML_ASSERT) on foreign input; an assertion or exception becomes an Error.
 // What libllama held at that moment is leaked. On one thread only: not for computing.
 Result<void> contain(const char* what, const std::function<void()>& part);

@@ -1,15 +1,19 @@
 #include "engine/llama/prepare_model.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
-#include <fstream>
+#include <map>
+#include <optional>
 #include <system_error>
 
 #include "engine/llama/gguf_file.h"
 #include "engine/llama/llama_log.h"
 #include "engine/llama/loaded_model.h"
+#include "engine/llama/regular_file.h"
+#include "engine/llama/scratch_file.h"
 #include "llama.h"
 
 namespace fermata {
@@ -27,30 +31,71 @@ llama_ftype file_type_of(WeightType type) {
   return LLAMA_FTYPE_MOSTLY_Q4_0;
 }
 
-bool flush_to_disk(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return false;
-  const bool flushed = fsync(descriptor) == 0;
-  return close(descriptor) == 0 && flushed;
+// The type of a whole model's weights, as its own metadata have it.
+std::optional<std::uint64_t> file_type(const GgufFile& file) { return file.integer("general.file_type"); }
+
+std::string type_name(const std::optional<std::uint64_t>& type) {
+  if (!type) return "weights of a type it does not name";
+  for (const WeightType known : kWeightTypes)
+    if (static_cast<std::uint64_t>(file_type_of(known)) == *type) return std::string(to_string(known)) + " weights";
+  return "weights of llama.cpp's file type " + std::to_string(*type);
 }
 
-// Removes the half-written file on every way out but the good one.
-struct Scratch {
-  std::string path;
-  bool kept = false;
-  ~Scratch() {
-    std::error_code ignored;
-    if (!kept) std::filesystem::remove(path, ignored);
-  }
-};
+// Whether both are one model, whatever their weights' types: all tensors have the same names and shapes.
+bool is_same_model(const GgufFile& a, const GgufFile& b) {
+  if (a.text("general.architecture") != b.text("general.architecture")) return false;
+  if (a.text("general.name") != b.text("general.name")) return false;
+  std::map<std::string_view, std::array<std::uint64_t, 4>> shapes;
+  for (const GgufTensor& tensor : a.tensors()) shapes.emplace(tensor.name, tensor.dims);
+  return a.tensors().size() == b.tensors().size() && std::ranges::all_of(b.tensors(), [&](const GgufTensor& tensor) {
+           const auto found = shapes.find(tensor.name);
+           return found != shapes.end() && found->second == tensor.dims;
+         });
+}
 
 // A regular file that begins as a model does: what is left of one, and may be written anew.
 bool is_cut_model(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, ignored))) return false;
+  const Result<RegularFile> file = open_regular_file(path);
   char magic[4] = {};
-  std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
-  return std::string_view(magic, sizeof magic) == "GGUF";
+  return file && pread(file->descriptor.number(), magic, sizeof magic, 0) == ssize_t{sizeof magic} &&
+         std::string_view(magic, sizeof magic) == "GGUF";
+}
+
+Error in_the_way(const std::string& what, const std::string& target) {
+  return Error{Code::kInvalidArgument, "the target exists and " + what, target, false};
+}
+
+// Nothing stands in the way (false), or just what would be written (true).
+Result<bool> is_there(const PrepareOptions& options, const GgufFile& from) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(options.target, ignored))) return false;
+  if (std::filesystem::equivalent(options.source, options.target, ignored))
+    return in_the_way("is the source itself; choose another name", options.target);
+  const Result<GgufFile> there = GgufFile::read(options.target);
+  if (!there && is_cut_model(options.target)) return false;
+  if (!there) return in_the_way("is no model; choose another name or remove it", options.target);
+  if (options.rewrite) return false;
+  const std::string hint = "; choose another name, or --force to replace it";
+  if (!is_same_model(from, *there)) return in_the_way("is another model than the source" + hint, options.target);
+  if (file_type(*there) != static_cast<std::uint64_t>(file_type_of(options.type)))
+    return in_the_way("has " + type_name(file_type(*there)) + ", not " + std::string(to_string(options.type)) + hint,
+                      options.target);
+  return true;
+}
+
+Result<void> quantize(const PrepareOptions& options, const std::string& path) {
+  llama_model_quantize_params params = llama_model_quantize_default_params();
+  params.nthread = options.n_threads;
+  params.ftype = file_type_of(options.type);
+  params.allow_requantize = true;
+  std::uint32_t rc = 1;
+  auto ran = contain("it could not be turned into another weight type",
+                     [&] { rc = llama_model_quantize(options.source.c_str(), path.c_str(), &params); });
+  if (!ran) return ran;
+  if (rc != 0)
+    return Error{Code::kModel, "the model could not be turned into another weight type", LlamaLog::recent(), false};
+  if (auto whole = GgufFile::read(path); !whole) return whole.error();
+  return {};
 }
 
 }  // namespace
@@ -67,39 +112,22 @@ std::string_view to_string(WeightType type) {
   return "unknown";
 }
 
-Result<bool> prepare_model(const std::string& source, const std::string& target, WeightType type,
-                           std::int32_t n_threads) {
+Result<Prepared> prepare_model(const PrepareOptions& options) {
   LlamaLog::capture();
   LlamaLog::clear();
-  std::error_code error;
-  if (std::filesystem::exists(std::filesystem::symlink_status(target, error))) {
-    if (GgufFile::read(target)) return false;
-    if (!is_cut_model(target))
-      return Error{Code::kInvalidArgument, "the target exists and is no model; choose another name or remove it",
-                   target};
-  }
-  auto from = GgufFile::read(source);
+  auto from = GgufFile::read(options.source);
   if (!from) return from.error();
   if (auto kind = check_model_kind(*from); !kind) return kind.error();
-  Scratch scratch{target + ".part" + std::to_string(getpid())};
-  llama_model_quantize_params params = llama_model_quantize_default_params();
-  params.nthread = n_threads;
-  params.ftype = file_type_of(type);
-  params.allow_requantize = true;
-  std::uint32_t rc = 1;
-  auto ran = contain("it could not be turned into another weight type",
-                     [&] { rc = llama_model_quantize(source.c_str(), scratch.path.c_str(), &params); });
-  if (!ran) return ran.error();
-  if (rc != 0)
-    return Error{Code::kModel, "the model could not be turned into another weight type", LlamaLog::recent(), false};
-  if (auto whole = GgufFile::read(scratch.path); !whole) return whole.error();
-  if (!flush_to_disk(scratch.path))
-    return Error{Code::kIo, "the prepared model could not be written to disk", target, true};
-  std::filesystem::rename(scratch.path, target, error);
-  if (error)
-    return Error{Code::kIo, "the prepared model could not be put in place", target + ": " + error.message(), true};
-  scratch.kept = true;
-  return true;
+  auto there = is_there(options, *from);
+  if (!there) return there.error();
+  if (*there) return Prepared::kWasThere;
+  auto scratch = ScratchFile::make(options.target);
+  if (!scratch) return scratch.error();
+  if (options.on_scratch) options.on_scratch(scratch->path());
+  if (auto written = quantize(options, scratch->path()); !written) return written.error();
+  if (auto flushed = scratch->flush(); !flushed) return flushed.error();
+  if (auto placed = scratch->put_in_place(); !placed) return placed.error();
+  return Prepared::kWritten;
 }
 
 }  // namespace fermata

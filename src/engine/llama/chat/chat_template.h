@@ -9,8 +9,9 @@ struct llama_model;
 
 namespace fermata {
 
-// The model's own template (a Jinja program in its metadata), run by llama-common. The model must outlive it. kModel if
-// it has none that works.
+// The model's own template (a Jinja program in its metadata), run by llama-common. The model must outlive it.
+// kUnsupported if it has none, kModel with the reason if it has one that cannot be read. llama-common's own log is
+// silenced for the process: call it before there are other threads that use it.
 Result<std::unique_ptr<ChatTemplate>> make_llama_chat_template(const llama_model* model);
 
 }  // namespace fermata

@@ -1,0 +1,35 @@
+#include "cli/flags.h"
+
+#include <CLI/CLI.hpp>
+
+namespace fermata::cli {
+
+std::string long_name(const std::string& names) {
+  const std::size_t at = names.find("--");
+  return at == std::string::npos ? names : names.substr(at, names.find(',', at) - at);
+}
+
+CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& value, const std::string& help) {
+  const auto take = [&value, name = long_name(names)](const CLI::results_t& given) {
+    if (given.at(0).empty()) throw CLI::ValidationError(name, "must not be empty");
+    value = given.at(0);
+    return true;
+  };
+  return app.add_option(names, take, help, false, [&value] { return value; })->type_name("TEXT");
+}
+
+CLI::Option* repeatable(CLI::Option* option) {
+  return option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
+}
+
+CLI::Option* add_switch(CLI::App& app, const std::string& names, bool& value, const std::string& help) {
+  const auto take = [&value, name = long_name(names)](const CLI::results_t& given) {
+    if (given.at(0) != "on" && given.at(0) != "off")
+      throw CLI::ValidationError(name, "takes on or off, not '" + given.at(0) + "'");
+    value = given.at(0) == "on";
+    return true;
+  };
+  return app.add_option(names, take, help, false, [&value] { return value ? "on" : "off"; })->type_name("on|off");
+}
+
+}  // namespace fermata::cli

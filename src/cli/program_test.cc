@@ -1,0 +1,131 @@
+// What `fermata` says and ends with, on the scripted engine.
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include "cli/program_fixture.h"
+
+namespace fermata::cli {
+namespace {
+
+class ProgramTest : public testing::Test {
+ protected:
+  // A command line that must be refused as wrong usage, in words that hold `why`.
+  void expect_refused(const std::vector<std::string>& words, const std::string& why) {
+    const test::Outcome outcome = program_.run(words);
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_NE(outcome.err.find(why), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+  }
+  test::Program program_;
+};
+
+TEST_F(ProgramTest, AnswersOnStandardOutputAlone) {
+  const test::Outcome outcome = program_.run({"run", "--engine", "fake", "--seed", "1", "-n", "20", "hello"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out, "");
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(program_.run({"run", "--engine", "fake", "--seed", "1", "-n", "20", "hello"}).out, outcome.out);
+}
+
+TEST_F(ProgramTest, ThePromptMayFollowAnyFlag) {
+  for (const std::vector<std::string>& flag : std::vector<std::vector<std::string>>{
+           {"--stop", "x"}, {"--logit-bias", "5=1"}, {"--dry-sequence-breaker", ";"}, {"--seed", "1"}}) {
+    const test::Outcome outcome = program_.run({"run", "--engine", "fake", "-n", "1", flag[0], flag[1], "hello"});
+    EXPECT_EQ(outcome.code, 0) << flag[0] << outcome.err;
+  }
+}
+
+TEST_F(ProgramTest, ReadsThePromptFromStandardInput) {
+  program_.stdin_from("hello");
+  const std::vector<std::string> rest = {"--engine", "fake", "--seed", "1", "-n", "20"};
+  std::vector<std::string> piped = {"run", "-"};
+  std::vector<std::string> given = {"run", "hello"};
+  piped.insert(piped.end(), rest.begin(), rest.end());
+  given.insert(given.end(), rest.begin(), rest.end());
+  EXPECT_EQ(program_.run(piped).out, program_.run(given).out);
+}
+
+TEST_F(ProgramTest, WhatCannotBeWrittenIsNoSuccess) {
+  const std::vector<std::vector<std::string>> commands = {
+      {"--help"},
+      {"--version"},
+      {"run", "--help"},
+      {"doctor", "--engine", "fake"},
+      {"doctor", "--json", "--engine", "fake"},
+      {"demo", "--engine", "fake"},
+      {"run", "--engine", "fake", "-n", "20", "hello"},
+      {"bench", "core", "--engine", "fake", "--only", "prefill", "--prompt-max", "0"},
+  };
+  for (const auto& command : commands) {
+    const test::Outcome outcome = program_.run(command, "/dev/full");
+    EXPECT_EQ(outcome.code, 1) << command[0] << outcome.err;
+    EXPECT_NE(outcome.err.find("standard output"), std::string::npos) << command[0] << outcome.err;
+  }
+}
+
+TEST_F(ProgramTest, RefusesWhatItCannotDoByName) {
+  expect_refused({"run", "--engine", "fake", "--seed", "99999999999999999999", "x"}, "--seed");
+  expect_refused({"run", "--engine", "fake", "--logit-bias", "1.5=2", "x"}, "--logit-bias");
+  expect_refused({"run", "--engine", "fake", "--timeout", "nan", "x"}, "--timeout");
+  expect_refused({"run", "--engine", "fake", "-n", "5x", "x"}, "--max-tokens");
+  expect_refused({"run", "--engine", "fake", "-c", "1e9", "x"}, "--ctx");
+  expect_refused({"run", "-m", "", "x"}, "--model");
+  expect_refused({"bench", "core", "--seconds", "inf"}, "--seconds");
+  expect_refused({"bench", "core", "--json", ""}, "--json");
+  expect_refused({"prepare-model", "", "x.gguf"}, "source");
+  expect_refused({"run", "--raw", "--system", "Be brief.", "x"}, "--system");
+  expect_refused({"run", "--engine", "fake", "--system", "Be brief.", "x"}, "--system needs a chat template");
+}
+
+TEST_F(ProgramTest, ANamedModelThatIsNotThereIsSaid) {
+  program_.set("FERMATA_MODEL", program_.file("absent.gguf"));
+  const test::Outcome outcome = program_.run({"doctor"});
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_NE(outcome.err.find("absent.gguf cannot be opened"), std::string::npos) << outcome.err;
+  const std::string long_name(5000, 'x');
+  EXPECT_EQ(program_.run({"doctor", "-m", long_name}).code, 3);
+}
+
+TEST_F(ProgramTest, NeverWaitsForAPipeOrDevice) {
+  const std::string pipe = program_.file("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(program_.run({"run", "-m", pipe, "x"}).code, 3);
+  EXPECT_EQ(program_.run({"doctor", "-m", "/dev/zero"}).code, 3);
+  EXPECT_EQ(program_.run({"prepare-model", pipe, program_.file("x.gguf")}).code, 3);
+  expect_refused({"run", "--engine", "fake", "--grammar-file", pipe, "x"}, "is not a regular file");
+}
+
+TEST_F(ProgramTest, ASignalEndsItAtOnceAndIsNamed) {
+  const auto ended_by = [&](int signal) {
+    return program_.run({"run", "--engine", "fake", "-"}, {}, [&](pid_t child, int input) {
+      ASSERT_EQ(write(input, "x", 1), 1);
+      for (int n_left = 1; n_left > 0; sched_yield()) ASSERT_EQ(ioctl(input, FIONREAD, &n_left), 0);
+      kill(child, signal);  // it has read the letter, and waits for more of its prompt
+    });
+  };
+  EXPECT_EQ(ended_by(SIGTERM).code, 143);
+  EXPECT_EQ(ended_by(SIGTERM).err, "fermata: ended by SIGTERM\n");
+  EXPECT_EQ(ended_by(SIGINT).code, 130);
+  EXPECT_EQ(ended_by(SIGUSR2).code, 1000 + SIGUSR2) << "no signal of ours";
+}
+
+TEST_F(ProgramTest, BenchSaysWhatItMeasuredOn) {
+  const std::string json = program_.file("result.json");
+  const test::Outcome outcome =
+      program_.run({"bench", "core", "--engine", "fake", "--only", "prefill", "--prompt-max", "0", "--json", json});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const std::string text = fermata::test::read_file(json);
+  for (const char* word : {"\"machine\": {\"cpu\": ", "\"cores\": ", "\"build\": {\"version\": ", "\"rows\": ["})
+    EXPECT_NE(text.find(word), std::string::npos) << text;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(program_
+                .run({"bench", "core", "--engine", "fake", "--only", "prefill", "--prompt-max", "0", "--json",
+                      program_.file("no/such/folder")})
+                .code,
+            1);
+}
+
+}  // namespace
+}  // namespace fermata::cli

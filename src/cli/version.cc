@@ -1,0 +1,11 @@
+#include "cli/version.h"
+
+#ifndef FERMATA_VERSION
+#error "the build says which version this is"
+#endif
+
+namespace fermata::cli {
+
+const char* version() { return FERMATA_VERSION; }
+
+}  // namespace fermata::cli

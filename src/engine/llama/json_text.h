@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace fermata {
+
+// What a model file says of itself may be any bytes. Both replace what is no UTF-8 by U+FFFD, a byte at a time.
+
+// A JSON string, quotes included.
+std::string json_string(std::string_view text);
+
+// For a terminal: control characters (escape codes among them) become spaces.
+std::string printable(std::string_view text);
+
+}  // namespace fermata

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+
+namespace fermata {
+
+// A descriptor that is closed with its owner.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor();
+
+  int number() const { return number_; }
+  bool is_open() const { return number_ >= 0; }
+  int release() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+struct RegularFile {
+  Descriptor descriptor;
+  std::uint64_t n_bytes = 0;
+};
+
+// Opens a file of ours, or one that a user named, for reading. Never waits for anybody: a pipe, device, socket or
+// folder is refused (kIo), a link to a regular file is followed. The message begins with `path`.
+Result<RegularFile> open_regular_file(const std::string& path);
+
+}  // namespace fermata
