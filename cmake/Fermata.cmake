@@ -12,7 +12,7 @@ if(FERMATA_FUZZ)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
-# Seconds a test may take: tests/budgets.txt, column "one". Sanitizers get five times as much.
+# Seconds a test may take: tests/budgets.txt, column "one". Sanitizers and emulated CPUs get five times as much.
 function(fermata_budget suite out)
   file(STRINGS ${CMAKE_SOURCE_DIR}/tests/budgets.txt line REGEX "^${suite} ")
   string(REGEX MATCH "[0-9]+" seconds "${line}")
@@ -42,7 +42,7 @@ function(fermata_test name)
   if(NOT ARG_TIMEOUT)
     fermata_budget(${ARG_LABEL} ARG_TIMEOUT)
   endif()
-  if(FERMATA_SANITIZE)
+  if(FERMATA_SANITIZE OR CMAKE_CROSSCOMPILING)
     math(EXPR ARG_TIMEOUT "5 * ${ARG_TIMEOUT}")
   endif()
   add_executable(${name} ${ARG_SOURCES})

@@ -1,9 +1,8 @@
-# libllama, llama-common and ggml, built beforehand from the pinned sources (tools/build-llama). Imported, so that all
-# build folders of this project share one build of them.
+# ggml, and with FERMATA_LLAMA also libllama and llama-common, built beforehand from the pinned sources (tools/build-llama).
+# Imported, so that all build folders of this project share one build of them.
 set(FERMATA_LLAMA_SOURCE ${CMAKE_SOURCE_DIR}/.deps/llama.cpp CACHE PATH "The pinned llama.cpp sources")
 set(FERMATA_LLAMA_BUILD ${CMAKE_SOURCE_DIR}/.deps/llama-build CACHE PATH "Their build folder")
 
-find_package(OpenMP REQUIRED)
 function(fermata_import name path)
   add_library(${name} STATIC IMPORTED GLOBAL)
   set_target_properties(${name} PROPERTIES IMPORTED_LOCATION ${FERMATA_LLAMA_BUILD}/${path})
@@ -11,17 +10,37 @@ endfunction()
 fermata_import(llama_ggml_base ggml/src/libggml-base.a)
 fermata_import(llama_ggml_cpu ggml/src/libggml-cpu.a)
 fermata_import(llama_ggml ggml/src/libggml.a)
-fermata_import(llama_core src/libllama.a)
-fermata_import(llama_common common/libllama-common.a)
-fermata_import(llama_common_base common/libllama-common-base.a)
-target_link_libraries(llama_ggml_base INTERFACE ${OpenMP_gomp_LIBRARY} m ${CMAKE_DL_LIBS} Threads::Threads)
+# ggml wants OpenMP's entry points; src/engine/attention defines them, so libgomp is not linked.
+target_link_libraries(llama_ggml_base INTERFACE m ${CMAKE_DL_LIBS} Threads::Threads)
 target_link_libraries(llama_ggml_cpu INTERFACE llama_ggml_base)
 target_link_libraries(llama_ggml INTERFACE llama_ggml_cpu llama_ggml_base)
-target_link_libraries(llama_core INTERFACE llama_ggml)
-target_link_libraries(llama_common INTERFACE llama_core llama_common_base)
-foreach(target llama_ggml_base llama_ggml llama_core)
-  set_target_properties(${target} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
-    "${FERMATA_LLAMA_SOURCE}/ggml/include;${FERMATA_LLAMA_SOURCE}/include")
+set(fermata_llama_headers "${FERMATA_LLAMA_SOURCE}/ggml/include")
+
+if(FERMATA_LLAMA)
+  list(APPEND fermata_llama_headers "${FERMATA_LLAMA_SOURCE}/include")
+  fermata_import(llama_core src/libllama.a)
+  fermata_import(llama_common common/libllama-common.a)
+  fermata_import(llama_common_base common/libllama-common-base.a)
+  target_link_libraries(llama_core INTERFACE llama_ggml)
+  target_link_libraries(llama_common INTERFACE llama_core llama_common_base)
+  set_target_properties(llama_core PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${fermata_llama_headers}")
+  set_target_properties(llama_common PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
+    "${FERMATA_LLAMA_SOURCE}/common;${FERMATA_LLAMA_SOURCE}/vendor")
+endif()
+foreach(target llama_ggml_base llama_ggml)
+  set_target_properties(${target} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${fermata_llama_headers}")
 endforeach()
-set_target_properties(llama_common PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
-  "${FERMATA_LLAMA_SOURCE}/common;${FERMATA_LLAMA_SOURCE}/vendor")
+
+# Which sources these are, for the fingerprint: what tools/pins.sh says.
+function(fermata_pin name out)
+  file(STRINGS ${CMAKE_SOURCE_DIR}/tools/pins.sh line REGEX "^${name}=")
+  if(NOT line)
+    message(FATAL_ERROR "tools/pins.sh does not say ${name}")
+  endif()
+  string(REPLACE "${name}=" "" line "${line}")
+  set(${out} ${line} PARENT_SCOPE)
+endfunction()
+fermata_pin(engine_package package)
+fermata_pin(engine_version version)
+set(FERMATA_LLAMA_ID ${package}-${version})
+set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/pins.sh)

@@ -96,8 +96,7 @@ void OracleWorld::submit() {
     difference_ = "a request was refused: " + valid.error().message + " " + valid.error().detail;
     return;
   }
-  Result<Generation> generation =
-      Generation::make(id, *std::move(valid), engine_.vocabulary(), clock_.now());
+  Result<Generation> generation = Generation::make(id, *std::move(valid), engine_.vocabulary(), clock_.now());
   FERMATA_CHECK(generation.has_value());
   run.events = std::make_shared<EventRing>(limits::kEventRingMax);
   FERMATA_CHECK(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -48,6 +49,12 @@ class TestCase {
   const std::vector<Position>& positions() const { return positions_; }
   int n_heads() const { return shape_.n_kv_heads * shape_.group; }
   bool sees(int row, int cell) const { return sees_[row * shape_.n_cells + cell]; }
+  bool is_seen(int cell) const {  // by any row
+    for (int row = 0; row < shape_.n_rows; ++row) {
+      if (sees(row, cell)) return true;
+    }
+    return false;
+  }
 
   // Of a row, in position order.
   std::vector<std::uint32_t> own_cells(int row) const {
@@ -60,14 +67,17 @@ class TestCase {
     return own;
   }
 
-  const float* output(int row, int head) const {
-    return static_cast<const float*>(node_->data) + (row * n_heads() + head) * shape_.value_dims;
+  float* output(int row, int head) const {
+    return reinterpret_cast<float*>(static_cast<char*>(node_->data) + row * node_->nb[2] + head * node_->nb[1]);
   }
   std::vector<float> outputs() const {
-    const auto* data = static_cast<const float*>(node_->data);
-    return {data, data + ggml_nelements(node_)};
+    std::vector<float> all;
+    for_each_output([&](const float* output) { all.insert(all.end(), output, output + shape_.value_dims); });
+    return all;
   }
-  void clear_output() { std::fill_n(static_cast<float*>(node_->data), ggml_nelements(node_), -777.0F); }
+  void clear_output() {
+    for_each_output([&](float* output) { std::fill_n(output, shape_.value_dims, -777.0F); });
+  }
 
   // Makes a cell's keys and values NaN.
   void poison(int cell) {
@@ -78,6 +88,12 @@ class TestCase {
   int uniform(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
 
  private:
+  void for_each_output(auto&& body) const {
+    for (int row = 0; row < shape_.n_rows; ++row) {
+      for (int head = 0; head < n_heads(); ++head) body(output(row, head));
+    }
+  }
+
   void place_cells() {
     const int n = shape_.n_cells;
     seq_of_.resize(n);
@@ -127,9 +143,9 @@ class TestCase {
     ggml_tensor* keys = ggml_new_tensor_3d(context_, s.key_type, s.key_dims, s.n_kv_heads, s.n_cells);
     ggml_tensor* values = ggml_new_tensor_3d(context_, s.value_type, s.value_dims, s.n_kv_heads, s.n_cells);
     ggml_tensor* mask = ggml_new_tensor_2d(context_, GGML_TYPE_F16, s.n_cells, s.n_rows);
-    fill(query, 1.0F);
-    fill(keys, 1.0F);
-    fill(values, 1.0F);
+    fill(query);
+    fill(keys);
+    fill(values);
     auto* bits = static_cast<ggml_fp16_t*>(mask->data);
     for (std::size_t i = 0; i < sees_.size(); ++i) {
       bits[i] = ggml_fp32_to_fp16(sees_[i] ? 0.0F : -std::numeric_limits<float>::infinity());
@@ -139,10 +155,19 @@ class TestCase {
                                 mask, 2.0F / std::sqrt(static_cast<float>(s.key_dims)), 0.0F, 0.0F);
   }
 
-  void fill(ggml_tensor* tensor, float spread) {
+  // Unit spread and roughly normal, up to 3.5: the sum of the four parts of a random word. Made without a library's
+  // logarithm, so the same bits on every machine.
+  float number() {
+    constexpr float kMean = 131070.0F;
+    constexpr float kSpread = 37837.0F;
+    const std::uint64_t word = random_();
+    const auto sum = (word & 0xFFFF) + (word >> 16 & 0xFFFF) + (word >> 32 & 0xFFFF) + (word >> 48);
+    return (static_cast<float>(sum) - kMean) / kSpread;
+  }
+
+  void fill(ggml_tensor* tensor) {
     std::vector<float> numbers(ggml_nelements(tensor));
-    std::normal_distribution<float> normal(0.0F, spread);
-    for (float& number : numbers) number = normal(random_);
+    for (float& each : numbers) each = number();
     if (tensor->type == GGML_TYPE_F32) {
       std::copy(numbers.begin(), numbers.end(), static_cast<float*>(tensor->data));
     } else {
@@ -160,9 +185,7 @@ class TestCase {
   }
   void poison_unseen() {
     for (int cell = 0; cell < shape_.n_cells; ++cell) {
-      bool seen = false;
-      for (int row = 0; row < shape_.n_rows; ++row) seen = seen || sees(row, cell);
-      if (!seen) poison(cell);
+      if (!is_seen(cell)) poison(cell);
     }
   }
 

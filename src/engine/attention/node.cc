@@ -147,7 +147,7 @@ bool NodeComputer::run_schedule() {
     each(next_piece, blocks.size(), [&](std::size_t i) { attend(kernels_, blocks[i]); });
   };
   WorkerTeam& team = WorkerTeam::process();
-  const int n_wanted = schedule_.is_tiny(team.is_crowded()) ? 1 : n_threads_;
+  const int n_wanted = !share_tiny_ && schedule_.is_tiny(team.is_crowded()) ? 1 : n_threads_;
   if (schedule_.is_split()) {
     team.run(n_wanted, attend_split);
   } else {

@@ -26,6 +26,8 @@ class NodeComputer {
     abort_ = callback;
     abort_data_ = data;
   }
+  // Nodes with little work run on their caller alone unless this was called: tests would hardly see a second thread.
+  void share_tiny_nodes() { share_tiny_ = true; }
 
   // Of a node that supports() accepts.
   ggml_status compute(ggml_tensor* node);
@@ -49,6 +51,7 @@ class NodeComputer {
   int n_threads_;
   ggml_abort_callback abort_ = nullptr;
   void* abort_data_ = nullptr;
+  bool share_tiny_ = false;
   std::array<CachedLists, 2> cache_;
   std::size_t next_cached_ = 0;
   Schedule schedule_;

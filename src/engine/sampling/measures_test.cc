@@ -103,25 +103,38 @@ TEST(RowScan, ArgmaxTakesTheSmallestIdAmongEquals) {
 }
 
 // The promise of row_scan.h: the same bits on every machine, so a journal written on one can be checked on another.
+// A row that every machine makes alike: no logarithm of a library's.
+std::vector<float> same_row_everywhere(std::size_t n) {
+  std::mt19937 random(11);
+  std::vector<float> row(n);
+  for (float& logit : row) logit = static_cast<float>(random() >> 8) / 1048576.0F - 8.0F;
+  return row;
+}
+
+// Written down, because no machine has all instruction sets: NEON's are those of x86 (tools/cross-arm64).
 TEST(RowScan, SumsDoNotDependOnTheVectorWidth) {
-  const auto targets = hwy::SupportedAndGeneratedTargets();
-  ASSERT_GE(targets.size(), 2u) << "this machine can compare nothing";
-  for (std::size_t n : {7u, 100u, 49152u, 49155u}) {
-    const auto row = random_row(n, 11);
-    std::vector<ExpSums> all;
-    std::set<std::string> names;
-    for (const auto target : targets) {
+  struct Case {
+    std::size_t n;
+    double weight, weighted;
+  };
+  std::set<std::string> names;
+  for (const Case& want :
+       {Case{7, 0x1.414a66d6a5e2p+0, -0x1.7373d447ee8p-2}, Case{100, 0x1.8036fcc9184p+2, -0x1.29a65beda6p+2},
+        Case{49152, 0x1.096a8b1c9p+11, -0x1.0d0733e04p+11},
+        Case{49155, 0x1.096a8b7d13cd8p+11, -0x1.0d0737a5164c8p+11}}) {
+    const auto row = same_row_everywhere(want.n);
+    for (const auto target : hwy::SupportedAndGeneratedTargets()) {
       hwy::SetSupportedTargetsForTest(target);
       names.insert(row_scan_target());
-      all.push_back(exp_sums(row, *std::max_element(row.begin(), row.end()), 1 / 0.7f));
+      const ExpSums sums = exp_sums(row, *std::max_element(row.begin(), row.end()), 1 / 0.7f);
+      EXPECT_EQ(sums.weight, want.weight) << want.n << std::hexfloat << " " << sums.weight;
+      EXPECT_EQ(sums.weighted, want.weighted) << want.n << std::hexfloat << " " << sums.weighted;
     }
     hwy::SetSupportedTargetsForTest(0);
-    EXPECT_EQ(names.size(), targets.size());
-    for (const ExpSums& sums : all) {
-      EXPECT_EQ(sums.weight, all[0].weight) << n;
-      EXPECT_EQ(sums.weighted, all[0].weighted) << n;
-    }
   }
+#if HWY_ARCH_X86
+  EXPECT_GE(names.size(), 2u) << "this machine can compare nothing";
+#endif
 }
 
 TEST(LogSoftmaxTop, IsSortedAndRight) {
