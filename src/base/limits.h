@@ -52,4 +52,71 @@ inline constexpr std::int32_t kTopLogprobsMax = 20;
 inline constexpr std::int32_t kInspectRowsMax = 4096;    // journal rows of one inspection
 inline constexpr std::int32_t kHistoryTokensMax = 8192;  // window of penalties and DRY
 
+// --- api: what a request body may hold
+inline constexpr std::size_t kJsonBytesMax = 16 * 1024 * 1024;
+inline constexpr std::size_t kJsonDepthMax = 64;        // objects and arrays within each other
+inline constexpr std::size_t kJsonValuesMax = 1 << 21;  // of one text: each costs many times its bytes in memory
+static_assert(kJsonValuesMax > kTokensMax, "a prompt of token ids must fit");
+inline constexpr std::size_t kMessagesMax = 1 << 14;  // of one dialogue
+inline constexpr std::size_t kNameBytesMax = 256;     // model, session, client_id, idempotency_key, a tag
+inline constexpr std::size_t kTagsMax = 16;
+inline constexpr std::size_t kMetadataBytesMax = 16 * 1024;  // as JSON text
+inline constexpr std::int32_t kCompletionLogprobsMax = 5;    // `logprobs` of /v1/completions
+inline constexpr std::int64_t kTimeoutMsMax = 7LL * 24 * 3600 * 1000;
+inline constexpr std::int32_t kPriorityMax = 1000;  // and the least is -kPriorityMax
+
+// --- http: what comes in over a socket (src/api/listener.h)
+inline constexpr std::size_t kHttpHeaderBytesMax = 32 * 1024;          // request line and headers of one request
+inline constexpr std::size_t kHttpHeadersMax = 100;                    // their number
+inline constexpr std::size_t kHttpQueryParametersMax = 64;             // of one request
+inline constexpr std::size_t kHttpBodyBytesMax = 16 * 1024 * 1024;     // of one request
+inline constexpr std::size_t kHttpBodiesBytesMax = 256 * 1024 * 1024;  // being read, of all requests together
+inline constexpr std::size_t kHttpDrainBytesMax = 64 * 1024;  // body of a refused request that is read to keep the line
+inline constexpr std::size_t kHttpLingerBytesMax = kHttpBodyBytesMax;  // read over after a connection's last answer
+inline constexpr std::size_t kHttpReadAheadBytesMax = 64 * 1024;       // of later requests, taken while one is answered
+inline constexpr std::size_t kHttpConnectionsMax = 4096;
+inline constexpr std::size_t kHttpRefusedMax =
+    64;  // beyond these many more, which are told 503, a connection is dropped
+inline constexpr std::size_t kHttpRequestsPerConnectionMax = 10'000;
+inline constexpr std::int64_t kHttpIdleMs = 75'000;        // a connection without a request
+inline constexpr std::int64_t kHttpHeaderReadMs = 15'000;  // from the first byte of a request to its last header
+inline constexpr std::int64_t kHttpBodyReadMs = 300'000;   // from there to the last byte of its body
+inline constexpr std::int64_t kHttpWriteStallMs = 30'000;  // a reader that takes nothing for so long is gone
+inline constexpr std::int64_t kHttpLingerMs = 2'000;       // from our last byte to the client's close
+inline constexpr std::int64_t kHttpSweepMs = 250;          // how often these are looked at
+inline constexpr std::size_t kHttpWritesInARowMax = 64;    // then other connections have their turn
+static_assert(kHttpBodyBytesMax <= kHttpBodiesBytesMax, "one request must fit");
+static_assert(kHttpRefusedMax < kHttpConnectionsMax, "refusing must cost less than serving");
+inline constexpr std::size_t kWebSocketMessageBytesMax = 1024 * 1024;  // from a client
+inline constexpr std::size_t kWebSocketInboxMax = 64;                  // messages of a client that nobody has taken
+inline constexpr std::size_t kWebSocketQueueBytesMax = 1024 * 1024;    // to a client that reads slowly
+inline constexpr std::size_t kWebSocketQueueMax = 4096;                // the same in messages
+inline constexpr std::int64_t kWebSocketPingMs = 20'000;               // two pings unanswered: closed
+inline constexpr std::size_t kApiKeysMax = 1024;
+inline constexpr std::size_t kApiKeyFileBytesMax = 1024 * 1024;
+inline constexpr std::size_t kApiKeyBytesMax = 128;  // of a presented key
+
+// --- generations as clients know them (src/api)
+inline constexpr std::int64_t kFinishedKeptMs = 3'600'000;                // an ended one can be looked at for so long
+inline constexpr std::size_t kFinishedKept = 2000;                        // and so many of them
+inline constexpr std::size_t kFinishedBytesMax = std::size_t{256} << 20;  // all recordings together
+inline constexpr std::size_t kForgottenIdsMax = 20'000;                   // known as gone; others are not found
+inline constexpr std::int64_t kTombstoneMs = 60'000;                      // a cancel that came before its request
+inline constexpr std::size_t kTombstonesMax = 4096;
+inline constexpr std::size_t kAlivePerKeyMax = 2048;
+inline constexpr std::size_t kPausedPerKeyMax = 1024;
+inline constexpr std::int64_t kPauseAgeMaxMs = 86'400'000;
+inline constexpr std::int64_t kSessionLookMs = 1000;
+inline constexpr std::int64_t kDeskSweepMs = 1000;
+inline constexpr std::int64_t kDrainLookMs = 20;
+inline constexpr std::int64_t kEngineAnswerMs = 30'000;
+inline constexpr std::size_t kReaderLagMax = 256;        // entries of its log that a stream may be behind
+inline constexpr std::int64_t kTokensPageMax = 10'000;   // journal rows of one answer
+inline constexpr std::size_t kFeedQueueMax = 4096;       // events of all generations that a follower has not taken
+inline constexpr std::int64_t kInterruptReachMs = 1000;  // a pause or cancel that takes longer: the engine is stuck
+inline constexpr std::size_t kStreamPieceBytesMax = 64 * 1024;  // of one write, when a reader has to catch up
+inline constexpr std::int64_t kKeepAliveMs = 15'000;            // of silence on a stream
+inline constexpr std::int64_t kPauseWaitMs = 60'000;            // that who asked for no stream waits through a pause
+static_assert(kAlivePerKeyMax <= kGenerationsMax);
+
 }  // namespace fermata::limits

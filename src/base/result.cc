@@ -17,6 +17,17 @@ std::string_view to_string(Code code) {
     case Code::kModel: return "model";
     case Code::kEngine: return "engine";
     case Code::kIo: return "io";
+    case Code::kUnauthenticated: return "unauthenticated";
+    case Code::kForbidden: return "forbidden";
+    case Code::kWrongHost: return "wrong_host";
+    case Code::kMediaType: return "media_type";
+    case Code::kMethod: return "method_not_allowed";
+    case Code::kGone: return "gone";
+    case Code::kStale: return "stale";
+    case Code::kAlreadyResumed: return "already_resumed";
+    case Code::kPaused: return "generation_paused";
+    case Code::kIdempotency: return "idempotency_mismatch";
+    case Code::kDraining: return "draining";
   }
   return "unknown";
 }

@@ -25,6 +25,18 @@ enum class Code {
   kModel,        // the model file is missing, damaged or of a kind we cannot run
   kEngine,       // the engine failed in a way no request is to blame for
   kIo,
+  // --- at the border to clients
+  kUnauthenticated,  // no key, or an unknown one
+  kForbidden,        // the key may not do this, or a web page of another origin asks
+  kWrongHost,        // the Host header names nobody we are
+  kMediaType,        // the body is not of the type that is read here
+  kMethod,           // the path is there, but not for this method
+  kGone,             // it was there, and was forgotten by a limit
+  kStale,            // what it was decided on has changed since
+  kAlreadyResumed,   // this pause was used by another call
+  kPaused,           // the generation is paused, and who waits cannot be told otherwise
+  kIdempotency,      // the key was used with another body
+  kDraining,         // the server is stopping, or still loading; another replica or a later try may serve
 };
 
 std::string_view to_string(Code code);
@@ -34,6 +46,7 @@ struct Error {
   std::string message;  // one sentence that says what to do
   std::string detail;   // evidence: the offending value, the place, the limit
   bool retryable = false;
+  std::string field = {};  // of a request: its path, e.g. "messages[2].content"
 };
 
 // A value or an Error, with the interface of std::expected.

@@ -140,13 +140,15 @@ void Generation::choose(std::span<const float> logits, Instant now) {
   const auto choice = fold_.sampler().sample(logits, wanted());
   if (!choice) return finish(EndReason::kError, now, choice.error());
   FERMATA_CHECK(vocabulary_->contains(choice->token));
-  const JournalRow row{.token = choice->token,
-                       .origin = Origin::kSampled,
-                       .logprob = choice->logprob,
-                       .entropy = choice->entropy,
-                       .margin = choice->margin,
-                       .carry = choice->carry,
-                       .time = now};
+  JournalRow row{.token = choice->token,
+                 .origin = Origin::kSampled,
+                 .logprob = choice->logprob,
+                 .entropy = choice->entropy,
+                 .margin = choice->margin,
+                 .carry = choice->carry,
+                 .time = now};
+  if (request_->n_top_logprobs > 0)
+    row.top = log_softmax_top(logits, static_cast<std::size_t>(request_->n_top_logprobs));
   auto step = fold_.push(row);
   if (!step) return finish(EndReason::kError, now, step.error());
   journal_.append(row, text_bytes(*vocabulary_, row.token));

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "engine/sampling/measures.h"
 #include "engine/sampling/sampler.h"
 
 namespace fermata {
@@ -24,6 +25,7 @@ struct JournalRow {
   float margin = 0;
   SamplerCarry carry;
   Instant time;
+  std::vector<TokenLogprob> top = {};  // the most likely tokens here, best first: as many as the request asked for
 };
 
 // The per-token record of a generation: what everything derived is folded from. Append-only, apart from truncate().

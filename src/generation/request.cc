@@ -74,6 +74,12 @@ Result<void> check_stops(const std::vector<std::string>& stops) {
   return {};
 }
 
+Result<void> check_top_logprobs(std::int32_t n) {
+  if (n >= 0 && n <= limits::kTopLogprobsMax) return {};
+  return Error{Code::kInvalidArgument, "top_logprobs must lie between 0 and " + std::to_string(limits::kTopLogprobsMax),
+               "it is " + std::to_string(n)};
+}
+
 Result<void> check_times(const Request& request) {
   if (request.pause_at && *request.pause_at < 0)
     return Error{Code::kInvalidArgument, "pause_at must be 0 or more", "it is " + std::to_string(*request.pause_at)};
@@ -91,6 +97,7 @@ Result<ValidRequest> validate(Request request, const EngineInfo& info, const Voc
   if (auto checked = fit_lengths(request, info); !checked) return checked.error();
   if (auto checked = check_stops(request.stop); !checked) return checked.error();
   if (auto checked = check_times(request); !checked) return checked.error();
+  if (auto checked = check_top_logprobs(request.n_top_logprobs); !checked) return checked.error();
   if (auto checked = validate(request.sampling, vocabulary.n_tokens()); !checked) return checked.error();
   Result<std::unique_ptr<Sampler>> sampler = samplers.make(request.sampling);
   if (!sampler) return std::move(sampler).error();

@@ -22,6 +22,7 @@ struct Request {
   std::vector<std::string> stop;
   std::int32_t n_tokens_max = -1;        // generated ones; -1: as many as fit; 0: compute the prompt only
   std::int32_t priority = 0;             // larger is sooner
+  std::int32_t n_top_logprobs = 0;       // most likely tokens that are told of at each generated one
   std::optional<std::int32_t> pause_at;  // pause when so many tokens have been generated (0: before the first)
   std::optional<Duration> timeout;       // of running time
 };
@@ -45,8 +46,9 @@ class ValidRequest {
 
 // Refuses, naming field and both figures: an empty prompt, tokens outside the vocabulary, a prompt that leaves no room
 // for one more token, prompt and n_tokens_max that do not fit together in the pool or the model's context (kTooLarge),
-// stop strings that are empty, too long, too many or not UTF-8, a negative pause_at, a timeout of nothing, sampling
-// fields out of range, a bad grammar. A pause_at that the generation ends before is no error. Thread-safe.
+// stop strings that are empty, too long, too many or not UTF-8, a negative pause_at, more n_top_logprobs than the
+// limit, a timeout of nothing, sampling fields out of range, a bad grammar. A pause_at that the generation ends before
+// is no error. Thread-safe.
 Result<ValidRequest> validate(Request request, const EngineInfo& info, const Vocabulary& vocabulary,
                               const SamplerFactory& samplers);
 

@@ -63,6 +63,8 @@ constexpr std::array<Words<WaitReason>, kWaitReasons> kWaitWords{{
     {WaitReason::kHuman, "human", "It waits for a decision."},
     {WaitReason::kTool, "tool", "It waits for the result of a tool."},
     {WaitReason::kResource, "resource", "Memory pressure or heat."},
+    {WaitReason::kSlowReader, "slow_reader",
+     "Its client does not take what it was sent; it goes on when that reads again."},
     {WaitReason::kPreempted, "preempted", "It gave way to another generation."},
 }};
 
@@ -153,7 +155,8 @@ bool needs_resume(WaitReason reason) {
     case WaitReason::kPauseAt:
     case WaitReason::kRule:
     case WaitReason::kHuman:
-    case WaitReason::kTool: return true;
+    case WaitReason::kTool:
+    case WaitReason::kSlowReader: return true;
     case WaitReason::kNone:
     case WaitReason::kQueue:
     case WaitReason::kCells:

@@ -34,15 +34,16 @@ enum class Trigger : std::uint8_t {
 // Why a queued, paused or restoring generation does not run.
 enum class WaitReason : std::uint8_t {
   kNone,
-  kQueue,      // others were first
-  kCells,      // no room in the pool
-  kUser,       // a person or program asked for the pause
-  kPauseAt,    // the request asked to be paused at this token
-  kRule,       // a rule of the pause policy
-  kHuman,      // waits for a decision
-  kTool,       // waits for a tool result
-  kResource,   // pressure or heat
-  kPreempted,  // gave way to another generation
+  kQueue,       // others were first
+  kCells,       // no room in the pool
+  kUser,        // a person or program asked for the pause
+  kPauseAt,     // the request asked to be paused at this token
+  kRule,        // a rule of the pause policy
+  kHuman,       // waits for a decision
+  kTool,        // waits for a tool result
+  kResource,    // pressure or heat
+  kSlowReader,  // its client does not take what was sent; goes on when it does
+  kPreempted,   // gave way to another generation
 };
 
 enum class EndReason : std::uint8_t {

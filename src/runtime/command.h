@@ -45,10 +45,12 @@ struct Submit {
 struct Pause {
   GenerationId id = kNoGeneration;
   Reply<PauseRecord> reply;  // when the pause is reached; the same record again if it was already paused
+  WaitReason reason = WaitReason::kUser;
 };
 struct Resume {
   GenerationId id = kNoGeneration;
   Reply<Status> reply;
+  WaitReason only_from = WaitReason::kNone;  // resume it only if this is why it is paused; kNone: whatever it is
 };
 struct Cancel {
   GenerationId id = kNoGeneration;

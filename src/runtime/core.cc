@@ -14,19 +14,26 @@ Core::~Core() {
   thread_.join();
 }
 
-Result<Started> Core::submit(Request request, std::function<void()> wake) {
+Result<Generation> Core::prepare(Request request) {
   Result<ValidRequest> valid =
       validate(std::move(request), engine_->info(), engine_->vocabulary(), engine_->samplers());
   if (!valid) return valid.error();
   const GenerationId id{next_id_.fetch_add(1, std::memory_order_relaxed)};
-  Result<Generation> generation = Generation::make(id, *std::move(valid), engine_->vocabulary(), clock_.now());
-  if (!generation) return generation.error();
+  return Generation::make(id, *std::move(valid), engine_->vocabulary(), clock_.now());
+}
 
-  Started started{id, std::make_shared<EventRing>(limits::kEventRingMax, std::move(wake))};
+Result<Started> Core::start(Generation prepared, std::function<void()> wake) {
+  Started started{prepared.id(), std::make_shared<EventRing>(limits::kEventRingMax, std::move(wake))};
   const Result<void> posted =
-      loop_.post({clock_.now(), Submit{std::make_unique<Generation>(*std::move(generation)), started.events}});
+      loop_.post({clock_.now(), Submit{std::make_unique<Generation>(std::move(prepared)), started.events}});
   if (!posted) return posted.error();
   return started;
+}
+
+Result<Started> Core::submit(Request request, std::function<void()> wake) {
+  Result<Generation> prepared = prepare(std::move(request));
+  if (!prepared) return prepared.error();
+  return start(*std::move(prepared), std::move(wake));
 }
 
 template <class What, class T>
@@ -35,28 +42,28 @@ Reply<T> Core::post(What what, Reply<T> reply) {
   return reply;
 }
 
-Reply<PauseRecord> Core::pause(GenerationId id) {
-  Reply<PauseRecord> reply;
-  return post(Pause{id, reply}, reply);
+Reply<PauseRecord> Core::pause(GenerationId id, WaitReason reason, Wake wake) {
+  Reply<PauseRecord> reply(std::move(wake));
+  return post(Pause{id, reply, reason}, reply);
 }
 
-Reply<Status> Core::resume(GenerationId id) {
-  Reply<Status> reply;
-  return post(Resume{id, reply}, reply);
+Reply<Status> Core::resume(GenerationId id, WaitReason only_from, Wake wake) {
+  Reply<Status> reply(std::move(wake));
+  return post(Resume{id, reply, only_from}, reply);
 }
 
-Reply<Status> Core::cancel(GenerationId id, EndReason reason) {
-  Reply<Status> reply;
+Reply<Status> Core::cancel(GenerationId id, EndReason reason, Wake wake) {
+  Reply<Status> reply(std::move(wake));
   return post(Cancel{id, reason, reply}, reply);
 }
 
-Reply<Inspection> Core::inspect(GenerationId id, std::int32_t n_rows, std::int32_t n_next) {
-  Reply<Inspection> reply;
+Reply<Inspection> Core::inspect(GenerationId id, std::int32_t n_rows, std::int32_t n_next, Wake wake) {
+  Reply<Inspection> reply(std::move(wake));
   return post(Inspect{id, n_rows, n_next, reply}, reply);
 }
 
-Reply<Status> Core::status(GenerationId id) {
-  Reply<Status> reply;
+Reply<Status> Core::status(GenerationId id, Wake wake) {
+  Reply<Status> reply(std::move(wake));
   return post(GetStatus{id, reply}, reply);
 }
 

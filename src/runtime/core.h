@@ -35,15 +35,21 @@ class Core {
   const Vocabulary& vocabulary() const { return engine_->vocabulary(); }
   const LoopStats& stats() const { return loop_.stats(); }
 
-  // Validates (bad input is refused here, before the engine thread hears of it), folds the prompt on the calling
-  // thread, and queues. `wake`: see Ring.
+  // Validates (bad input is refused here, before the engine thread hears of it) and folds the prompt, on the calling
+  // thread: of the two halves the one that takes time.
+  Result<Generation> prepare(Request request);
+  // Queues it. `wake`: see Ring.
+  Result<Started> start(Generation prepared, std::function<void()> wake = {});
+  // Both.
   Result<Started> submit(Request request, std::function<void()> wake = {});
 
-  Reply<PauseRecord> pause(GenerationId id);
-  Reply<Status> resume(GenerationId id);
-  Reply<Status> cancel(GenerationId id, EndReason reason = EndReason::kCancelled);
-  Reply<Inspection> inspect(GenerationId id, std::int32_t n_rows, std::int32_t n_next);
-  Reply<Status> status(GenerationId id);
+  // `wake` is called, by the engine thread, when the answer is there.
+  using Wake = std::function<void()>;
+  Reply<PauseRecord> pause(GenerationId id, WaitReason reason = WaitReason::kUser, Wake wake = {});
+  Reply<Status> resume(GenerationId id, WaitReason only_from = WaitReason::kNone, Wake wake = {});
+  Reply<Status> cancel(GenerationId id, EndReason reason = EndReason::kCancelled, Wake wake = {});
+  Reply<Inspection> inspect(GenerationId id, std::int32_t n_rows, std::int32_t n_next, Wake wake = {});
+  Reply<Status> status(GenerationId id, Wake wake = {});
 
  private:
   template <class What, class T>

@@ -90,15 +90,18 @@ void EngineLoop::on(Pause& pause, Instant asked) {
   if (!live && !ended) return pause.reply.send(not_found(pause.id));
   if (!live || live->is(State::kFinished))
     return pause.reply.send(wrong_state("it has ended and cannot be paused", live ? status_of(*live) : *ended));
-  if (live->is(State::kPaused) && !live->comes_back) return pause.reply.send(live->pause);
+  // Whose reader was slow is paused again, so that it does not go on when that reads.
+  const bool is_held = live->is(State::kPaused) && !live->comes_back &&
+                       (live->pause.reason != WaitReason::kSlowReader || pause.reason == WaitReason::kSlowReader);
+  if (is_held) return pause.reply.send(live->pause);
   live->comes_back = false;
   live->pause_replies.push_back(pause.reply);
   if (live->is(State::kPausing)) return;
   live->generation->note_pause_asked(asked);
   if (in_flight(pause.id)) {
-    FERMATA_CHECK(live->generation->apply(Trigger::kAskPause, WaitReason::kUser, clock_.now()).has_value());
+    FERMATA_CHECK(live->generation->apply(Trigger::kAskPause, pause.reason, clock_.now()).has_value());
   } else {
-    freeze(*live, WaitReason::kUser);
+    freeze(*live, pause.reason);
   }
 }
 
@@ -108,7 +111,8 @@ void EngineLoop::on(Resume& resume, Instant) {
   if (!live && !ended) return resume.reply.send(not_found(resume.id));
   if (!live || live->is(State::kFinished))
     return resume.reply.send(wrong_state("it has ended and cannot be resumed", live ? status_of(*live) : *ended));
-  if (live->is(State::kPaused) && !live->comes_back) go_on(*live);
+  const bool is_meant = resume.only_from == WaitReason::kNone || resume.only_from == live->generation->wait_reason();
+  if (live->is(State::kPaused) && !live->comes_back && is_meant) go_on(*live);
   resume.reply.send(status_of(*live));
 }
 

@@ -253,7 +253,7 @@ void EngineLoop::advance(GenerationId id, std::span<const float> logits) {
   if (pause_is_due) {
     freeze(*live, WaitReason::kPauseAt);
   } else if (live->is(State::kPausing)) {
-    freeze(*live, WaitReason::kUser);
+    freeze(*live, WaitReason::kNone);  // the reason it was asked for
   } else {
     live->pause = generation.pause_record();
   }

@@ -146,13 +146,14 @@ bool Simulation::post(What what) {
 void Simulation::pause(GenerationId id) {
   say("pause " + std::to_string(raw(id)));
   Reply<PauseRecord> reply;
-  if (!post(Pause{id, reply})) return;
+  const bool for_reader = random_.chance(0.1);
+  if (!post(Pause{id, reply, for_reader ? WaitReason::kSlowReader : WaitReason::kUser})) return;
   engine_->note_interrupt(id);
   Client* client = find(id);
   if (client) client->last_asked = Client::Asked::kPause;
   expect_answer<PauseRecord>(reply, id, "pause", [this, id, client](const Result<PauseRecord>& answer) {
     if (!answer) return on_refusal(answer.error(), id, "pause");
-    SIM_EXPECT(answer->reason == WaitReason::kUser || answer->reason == WaitReason::kPauseAt, "of a pause asked for");
+    SIM_EXPECT(needs_resume(answer->reason), "of a pause asked for");
     client->watch.claim_frozen(answer->at - static_cast<Position>(client->watch.request().prompt.size()));
   });
 }

@@ -37,6 +37,7 @@ constexpr std::array kRequired{
     Required{"waits: user", 1},
     Required{"waits: pause_at", 5},
     Required{"waits: preempted", 5},
+    Required{"waits: slow_reader", 5},
     Required{"ends: stop", 1},
     Required{"ends: length", 1},
     Required{"ends: content_filter", 20},

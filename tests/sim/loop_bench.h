@@ -40,8 +40,16 @@ class LoopBench {
     return {id, ring, {}};
   }
 
-  Reply<PauseRecord> pause(GenerationId id) { return ask<Pause>(id, Reply<PauseRecord>()); }
-  Reply<Status> resume(GenerationId id) { return ask<Resume>(id, Reply<Status>()); }
+  Reply<PauseRecord> pause(GenerationId id, WaitReason reason = WaitReason::kUser) {
+    Reply<PauseRecord> reply;
+    post(Pause{id, reply, reason});
+    return reply;
+  }
+  Reply<Status> resume(GenerationId id, WaitReason only_from = WaitReason::kNone) {
+    Reply<Status> reply;
+    post(Resume{id, reply, only_from});
+    return reply;
+  }
   Reply<Status> status(GenerationId id) { return ask<GetStatus>(id, Reply<Status>()); }
   Reply<Status> cancel(GenerationId id, EndReason reason = EndReason::kCancelled) {
     Reply<Status> reply;

@@ -257,6 +257,27 @@ TEST(SlowReader, GivesWayToOneThatReads) {
   EXPECT_EQ(slow.heard.tokens(), undisturbed(endless).tokens());
 }
 
+TEST(SlowReader, APauseForItsSakeIsTakenOverByAUsersAndNotTheOtherWay) {
+  LoopBench bench(roomy());
+  Client client = bench.submit(greedy({TokenId{1}, TokenId{2}}, 100));
+  bench.turns(4);
+  (void)bench.pause(client.id, WaitReason::kSlowReader);
+  bench.turn();
+  (void)bench.pause(client.id);
+  bench.turn();
+  const auto again = bench.pause(client.id, WaitReason::kSlowReader);
+  const auto resumed = bench.resume(client.id, WaitReason::kSlowReader);
+  bench.turn();
+  EXPECT_EQ((*again.poll())->reason, WaitReason::kUser);
+  EXPECT_EQ((*resumed.poll())->state, State::kPaused) << "the reader reads again, but the user's pause holds";
+  (void)bench.resume(client.id);
+  bench.turn();
+  (void)bench.pause(client.id, WaitReason::kSlowReader);
+  const auto goes_on = bench.resume(client.id, WaitReason::kSlowReader);
+  bench.turn();
+  EXPECT_EQ((*goes_on.poll())->state, State::kRunning);
+}
+
 TEST(SlowReader, OneThatAsksAndNeverReadsCountsAsGone) {
   LoopBench bench(roomy());
   Client client = bench.submit(greedy({TokenId{1}, TokenId{2}}, 100), 6);
