@@ -11,8 +11,8 @@ ARGS ?=
 help:
 	@printf '%s\n' \
 	  'fermata: an LLM inference server whose generations can be paused, inspected and resumed at any token, exactly.' '' \
-	  '  make run      set up this machine, build, and show it on the real model   (first time: some minutes)' \
-	  '                make run ARGS='\''run "Once upon a time"'\'' passes a command of your own' \
+	  '  make run      set up this machine, build, and serve on 127.0.0.1:8080      (first time: some minutes)' \
+	  '                make run ARGS=demo shows a pause in the terminal; ARGS='\''serve --port 9000'\'' passes your own' \
 	  '  make check    format, lint, includes, unit and simulation tests           (under a minute once built)' \
 	  '  make test     everything: check, model tests, sanitizers, fuzzing, tools  (under 40 minutes from nothing)' '' \
 	  '  make long     simulation and oracle with ten times the seeds, others each time (an hour or so)' \

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fails when a file of src/ includes what its folder may not see. usage: tools/check_includes.py [ROOT]
 
-Direction: base <- engine (its headers, sampling) <- generation <- scheduler <- runtime <- cli. The engines (llama, fake,
+Direction: base <- engine (its headers, sampling) <- generation <- scheduler <- runtime <- api <- server <- cli. The engines (llama, fake,
 attention) are chosen at the top; nobody below runtime knows one. llama.h and llama-common are seen by engine/llama alone,
 ggml by engine/attention and engine/llama. tests/ and bench/ may include anything.
 """
@@ -23,11 +23,14 @@ MAY_INCLUDE = {  # beside itself
     "generation": _ENGINE,
     "scheduler": _ENGINE | {"generation"},
     "runtime": _ENGINE | {"generation", "scheduler"},
-    "cli": _ENGINE | {"generation", "scheduler", "runtime", "engine/llama", "engine/fake", "engine/attention"},
+    "api": _ENGINE | {"generation", "runtime"},
+    "server": _ENGINE | {"generation", "scheduler", "runtime", "api"},
+    "cli": _ENGINE
+    | {"generation", "scheduler", "runtime", "server", "engine/llama", "engine/fake", "engine/attention"},
 }
 # The scripted engine is what unit tests and small benches of these folders run on.
 _OF_TESTS = re.compile(r"_(test|bench|fixture)\.(cc|h)$")
-TESTS_MAY_INCLUDE = {folder: {"engine/fake"} for folder in ("generation", "scheduler", "runtime")}
+TESTS_MAY_INCLUDE = {folder: {"engine/fake"} for folder in ("generation", "scheduler", "runtime", "api", "server")}
 GGML_FOLDERS = {"engine/attention", "engine/llama"}
 LLAMA_FOLDERS = {"engine/llama"}
 THIRD_PARTY_QUOTED = ("hwy/",)  # Highway's own documentation asks for quotes

@@ -10,6 +10,7 @@ namespace fermata::cli {
 // Each adds its subcommand; what it returns runs it and gives the exit code. The settings live as long as the function.
 using Command = std::function<int(InterruptSignal&)>;
 Command add_run(CLI::App& app);
+Command add_serve(CLI::App& app);
 Command add_demo(CLI::App& app);
 Command add_bench(CLI::App& app);
 Command add_doctor(CLI::App& app);

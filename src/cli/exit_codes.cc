@@ -35,7 +35,18 @@ ExitCode exit_code_for(Code code) {
     case Code::kNoCells:
     case Code::kNoSequences:
     case Code::kAborted:
-    case Code::kIo: return kFailed;
+    case Code::kIo:
+    case Code::kUnauthenticated:
+    case Code::kForbidden:
+    case Code::kWrongHost:
+    case Code::kMediaType:
+    case Code::kMethod:
+    case Code::kGone:
+    case Code::kStale:
+    case Code::kAlreadyResumed:
+    case Code::kPaused:
+    case Code::kIdempotency:
+    case Code::kDraining: return kFailed;
   }
   return kFailed;
 }

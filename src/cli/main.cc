@@ -19,11 +19,8 @@ int run(int argc, char** argv, cli::InterruptSignal& signals) {
   app.set_version_flag("--version", cli::version());
   app.footer(std::string("Start with: fermata demo\n\n") + cli::kExitCodesHelp);
   const std::map<std::string, cli::Command> commands = {
-      {"run", cli::add_run(app)},
-      {"demo", cli::add_demo(app)},
-      {"bench", cli::add_bench(app)},
-      {"doctor", cli::add_doctor(app)},
-      {"prepare-model", cli::add_prepare_model(app)},
+      {"run", cli::add_run(app)},     {"serve", cli::add_serve(app)},   {"demo", cli::add_demo(app)},
+      {"bench", cli::add_bench(app)}, {"doctor", cli::add_doctor(app)}, {"prepare-model", cli::add_prepare_model(app)},
   };
   try {
     app.parse(argc, argv);

@@ -1,0 +1,172 @@
+#include "api/desk.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/limits.h"
+
+namespace fermata::api {
+
+Desk::Desk(boost::asio::any_io_executor executor, const Clock& clock, DeskOptions options)
+    : executor_(std::move(executor)), clock_(clock), options_(std::move(options)), pool_(options_.n_threads) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  unix_offset_s_ = std::chrono::duration<double>(now).count() - static_cast<double>(clock_.now().ns) / 1e9;
+}
+
+Desk::~Desk() { pool_.join(); }
+
+void Desk::serve(Core& core, const ChatTemplate* chat, std::string model_name, std::string model_path) {
+  chat_ = chat;
+  options_.model_name = std::move(model_name);
+  options_.model_path = std::move(model_path);
+  core_ = &core;
+  thinks_ = core.vocabulary().tokenize(kThoughtBegin, Markers::kParse).size() == 1;
+}
+
+double Desk::unix_time(Instant instant) const { return unix_offset_s_ + static_cast<double>(instant.ns) / 1e9; }
+
+// --------------------------------------------------------------------------------------------------------------- names
+
+Result<std::shared_ptr<Dossier>> Desk::find(std::string_view name, const Principal& who) const {
+  const Error unknown{Code::kNotFound, "there is no such generation", std::string(name), false};
+  std::string id(name);
+  constexpr std::string_view kClient = "client:";
+  if (name.starts_with(kClient)) {
+    const auto entry = by_client_id_.find({who.tenant, std::string(name.substr(kClient.size()))});
+    if (entry == by_client_id_.end()) return unknown;
+    id = entry->second;
+  } else if (const auto entry = by_answer_id_.find(name); entry != by_answer_id_.end()) {
+    id = entry->second;
+  }
+  const auto place = by_id_.find(id);
+  if (place != by_id_.end()) {
+    if (place->second->tenant != who.tenant) return unknown;
+    return place->second;
+  }
+  if (forgotten_.contains(who.tenant + "/" + id))
+    return Error{Code::kGone, "the generation ended and is no longer kept", std::string(name), false};
+  return unknown;
+}
+
+Result<std::shared_ptr<Dossier>> Desk::find_pause(std::string_view pause_id, const Principal& who) const {
+  const auto entry = by_pause_.find(pause_id);
+  if (entry == by_pause_.end())
+    return Error{Code::kNotFound, "there is no such pause", std::string(pause_id), false, "pause_id"};
+  Result<std::shared_ptr<Dossier>> found = find(entry->second, who);
+  if (!found && found.error().code == Code::kNotFound)
+    return Error{Code::kNotFound, "there is no such pause", std::string(pause_id), false, "pause_id"};
+  return found;
+}
+
+std::vector<std::shared_ptr<Dossier>> Desk::all(const Principal& who) const {
+  std::vector<std::shared_ptr<Dossier>> seen;
+  for (const auto& dossier : in_order_)
+    if (dossier->tenant == who.tenant) seen.push_back(dossier);
+  return seen;
+}
+
+std::vector<std::shared_ptr<Dossier>> Desk::of_session(std::string_view session, const Principal& who) const {
+  std::vector<std::shared_ptr<Dossier>> seen = all(who);
+  std::erase_if(seen, [&](const auto& dossier) { return dossier->head.session != session; });
+  return seen;
+}
+
+std::size_t Desk::n_alive() const {
+  return static_cast<std::size_t>(std::count_if(in_order_.begin(), in_order_.end(),
+                                                [](const auto& dossier) { return !dossier->recording.ended(); }));
+}
+
+std::size_t Desk::n_running() const {
+  return static_cast<std::size_t>(std::count_if(in_order_.begin(), in_order_.end(), [](const auto& dossier) {
+    return !dossier->recording.ended() && !dossier->recording.pause() && dossier->core_id != kNoGeneration;
+  }));
+}
+
+// ----------------------------------------------------------------------------------------------------------- following
+
+std::uint64_t Desk::follow(Follower follower) {
+  followers_.emplace(next_follower_, std::move(follower));
+  return next_follower_++;
+}
+
+void Desk::unfollow(std::uint64_t handle) { followers_.erase(handle); }
+
+// What the engine thread said of it goes into its recording.
+void Desk::drain(const std::shared_ptr<Dossier>& dossier) {
+  std::size_t n_before = dossier->recording.log().size();
+  while (const std::optional<Event> event = dossier->ring->try_pop()) dossier->recording.take(*event);
+  for (; n_before < dossier->recording.log().size(); ++n_before) {
+    const LogEntry& entry = dossier->recording.log()[n_before];
+    if (const auto* paused = std::get_if<LogEntry::Paused>(&entry.what))
+      by_pause_[dossier->recording.tickets()[paused->ticket].id] = dossier->id();
+    for (const auto& [handle, follower] : followers_) follower(*dossier, n_before);
+  }
+  dossier->changed.notify();
+  watch_slow_reader(dossier);
+}
+
+// Ends one that the core never heard of.
+void Desk::end_unborn(Dossier& dossier, EndReason reason) {
+  FinishEvent end;
+  end.reason = reason;
+  end.n_prompt = static_cast<Position>(dossier.prompt.size());
+  dossier.recording.take({0, clock_.now(), std::move(end)});
+  for (const auto& [handle, follower] : followers_) follower(dossier, dossier.recording.log().size() - 1);
+  dossier.changed.notify();
+}
+
+// ---------------------------------------------------------------------------------------------------------- forgetting
+
+void Desk::forget(const std::shared_ptr<Dossier>& dossier) {
+  const std::string& id = dossier->id();
+  by_answer_id_.erase(dossier->head.id);
+  for (const PauseTicket& ticket : dossier->recording.tickets()) by_pause_.erase(ticket.id);
+  const auto drop = [&](auto& names, const auto& is_this) {
+    std::erase_if(names, [&](const auto& entry) { return is_this(entry.second); });
+  };
+  drop(by_client_id_, [&](const std::string& its) { return its == id; });
+  drop(by_idempotency_key_, [&](const Remembered& its) { return its.dossier == dossier; });
+  forgotten_.insert(dossier->tenant + "/" + id);
+  forgotten_order_.push_back(dossier->tenant + "/" + id);
+  if (forgotten_order_.size() > limits::kForgottenIdsMax) {
+    forgotten_.erase(forgotten_order_.front());
+    forgotten_order_.pop_front();
+  }
+  by_id_.erase(id);
+}
+
+void Desk::sweep() {
+  const Instant now = clock_.now();
+  std::erase_if(unborn_, [&](const auto& entry) { return now - entry.second >= milliseconds(limits::kTombstoneMs); });
+  std::size_t n_finished = 0;
+  std::size_t bytes = 0;
+  for (const auto& dossier : in_order_) {
+    n_finished += dossier->recording.ended() ? 1 : 0;
+    bytes += dossier->recording.bytes();
+    const PauseTicket* pause = dossier->recording.pause();
+    if (pause && now - pause->reached >= milliseconds(limits::kPauseAgeMaxMs))
+      core_->cancel(dossier->core_id, EndReason::kTimeout);
+  }
+  std::erase_if(in_order_, [&](const std::shared_ptr<Dossier>& dossier) {
+    const Recording& recording = dossier->recording;
+    if (!recording.ended() || !dossier->readers.empty()) return false;
+    const bool is_old = now - recording.last_change() >= options_.finished_kept;
+    const bool are_many = n_finished > limits::kFinishedKept || bytes > limits::kFinishedBytesMax;
+    if (!is_old && !are_many) return false;
+    --n_finished;
+    bytes -= recording.bytes();
+    forget(dossier);
+    return true;
+  });
+}
+
+Duration Desk::longest_unreached() const {
+  Duration longest;
+  for (const auto& dossier : in_order_)
+    if (dossier->interrupt_asked.ns != 0 && !dossier->recording.ended())
+      longest = std::max(longest, clock_.now() - dossier->interrupt_asked);
+  return longest;
+}
+
+}  // namespace fermata::api

@@ -1,0 +1,172 @@
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/call.h"
+#include "api/dossier.h"
+#include "api/http_message.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "engine/chat_template.h"
+#include "runtime/core.h"
+
+namespace fermata::api {
+
+// How models that think before they answer mark it.
+inline constexpr std::string_view kThoughtBegin = "<think>";
+inline constexpr std::string_view kThoughtEnd = "</think>";
+
+struct DeskOptions {
+  std::string model_name;
+  std::string model_path;
+  std::vector<std::string> model_aliases;
+  std::size_t n_threads = 2;  // that tokenise and compile
+  Duration finished_kept = milliseconds(limits::kFinishedKeptMs);
+};
+
+// All generations that clients know, by their names, and what may be done with them: the rules of WIRE sections 1,
+// 4, 6 and 8 that are not about the shape of a message. It opens, finds, pauses, resumes, cancels and forgets; it
+// writes nothing to a socket. Owner: the io thread, whose executor it gets. Before a
+// model is loaded there is nothing to be found.
+class Desk {
+ public:
+  Desk(boost::asio::any_io_executor executor, const Clock& clock, DeskOptions options);
+  ~Desk();
+
+  // From now on it is ready. `chat` may be null: then only raw prompts are taken. Both outlive the desk.
+  void serve(Core& core, const ChatTemplate* chat, std::string model_name, std::string model_path);
+  bool ready() const { return core_ != nullptr; }
+
+  struct Opened {
+    std::shared_ptr<Dossier> dossier;
+    bool is_repeat = false;  // of a request with the same idempotency key
+  };
+  // Checks, tokenises and queues. The errors are the client's to read; nothing is left behind by them.
+  boost::asio::awaitable<Result<Opened>> open(Call call, Principal who, std::string body_digest);
+
+  // Whether the model that a request names is the one that is served.
+  Result<void> check_model(const Call& call) const;
+
+  // By gen_…, by chatcmpl-…/cmpl-…, or by client:…; what is another tenant's is not found, what is forgotten is gone.
+  Result<std::shared_ptr<Dossier>> find(std::string_view name, const Principal& who) const;
+  // By the id of a pause, used or not.
+  Result<std::shared_ptr<Dossier>> find_pause(std::string_view pause_id, const Principal& who) const;
+
+  // Each answers when it is reached. Idempotent.
+  boost::asio::awaitable<Result<void>> pause(std::shared_ptr<Dossier> dossier, WaitReason reason);
+  // `pause_id` empty: whatever pause it is in. kAlreadyResumed if that pause was used with another body, kStale if it
+  // is not the one it is in. The same body again: nothing happens.
+  boost::asio::awaitable<Result<void>> resume(std::shared_ptr<Dossier> dossier, std::string pause_id,
+                                              std::string body_digest);
+  boost::asio::awaitable<Result<void>> cancel(std::shared_ptr<Dossier> dossier, EndReason reason);
+  // The frozen point of a paused one: the most likely tokens that could come.
+  boost::asio::awaitable<Result<Inspection>> inspect(std::shared_ptr<Dossier> dossier, std::int32_t n_next);
+  // A client: name that is not known yet: the request ends with 0 tokens when it comes (for a minute).
+  void cancel_unborn(std::string_view client_id, const Principal& who);
+
+  // A completion stream of this generation begins to read: `cursor` is where it is in the log; kTakesAll for one that
+  // does not read piece by piece.
+  static constexpr std::size_t kTakesAll = SIZE_MAX;
+  void reader_comes(const std::shared_ptr<Dossier>& dossier, std::size_t* cursor);
+  // It took everything there is: if it was too slow before, the generation goes on.
+  void reader_caught_up(const std::shared_ptr<Dossier>& dossier);
+  // `gone`: its client went away, rather than having got all it wanted.
+  void reader_leaves(const std::shared_ptr<Dossier>& dossier, std::size_t* cursor, bool gone);
+
+  // Newest last; everything the tenant may see.
+  std::vector<std::shared_ptr<Dossier>> all(const Principal& who) const;
+  std::vector<std::shared_ptr<Dossier>> of_session(std::string_view session, const Principal& who) const;
+
+  // Called after each entry that any generation's log gains.
+  using Follower = std::function<void(const Dossier&, std::size_t entry)>;
+  std::uint64_t follow(Follower follower);
+  void unfollow(std::uint64_t handle);
+
+  // --- the end of the process
+  void begin_drain() { draining_ = true; }
+  bool draining() const { return draining_; }
+  std::size_t n_alive() const;
+  std::size_t n_running() const;  // or about to, without anybody doing anything
+  boost::asio::awaitable<void> cancel_all(EndReason reason);
+
+  // To be called about once a second: forgets what was kept long enough, ends pauses that are too old.
+  void sweep();
+  // Longest that a pause or cancel has been asked for and not reached.
+  Duration longest_unreached() const;
+
+  // --- these when it is ready
+  Core& core() { return *core_; }
+  const ChatTemplate* chat() const { return chat_; }
+  const DeskOptions& options() const { return options_; }
+  boost::asio::thread_pool& pool() { return pool_; }
+  const Clock& clock() const { return clock_; }
+  const EngineInfo& info() const { return core_->info(); }
+  const Exactness& exactness() const { return core_->info().exactness; }
+  // Seconds since 1970 of an instant of the clock.
+  double unix_time(Instant instant) const;
+
+ private:
+  using Key = std::pair<std::string, std::string>;  // tenant (or key name), name
+  struct Remembered {
+    std::shared_ptr<Dossier> dossier;
+    std::string body_digest;
+  };
+
+  struct Prompt {
+    std::vector<TokenId> tokens;
+    bool opens_thought = false;  // the template begins the model's thought for it
+  };
+  Result<Prompt> prompt_of(const Call& call) const;
+  Result<Generation> prepare(const Call& call, Prompt& prompt) const;
+  Result<void> check_caps(const Principal& who) const;
+  std::optional<Result<Opened>> repeated(const Call& call, const Principal& who, const std::string& digest) const;
+  std::shared_ptr<Dossier> file(const Call& call, const Principal& who, Prompt prompt);
+  boost::asio::awaitable<Result<void>> take_place_in_session(std::shared_ptr<Dossier> dossier, Generation prepared);
+  boost::asio::awaitable<void> wait_for_session(std::shared_ptr<Dossier> dossier, std::shared_ptr<Generation> prepared);
+  std::shared_ptr<Dossier> alive_before(const Dossier& dossier) const;
+  Result<void> start(const std::shared_ptr<Dossier>& dossier, Generation prepared);
+  void drain(const std::shared_ptr<Dossier>& dossier);
+  void watch_slow_reader(const std::shared_ptr<Dossier>& dossier);
+  void end_unborn(Dossier& dossier, EndReason reason);
+  void note_entry(Dossier& dossier);
+  void forget(const std::shared_ptr<Dossier>& dossier);
+  template <class T, class Ask>
+  boost::asio::awaitable<Result<T>> answer_of(std::shared_ptr<Dossier> dossier, Ask ask);
+
+  boost::asio::any_io_executor executor_;
+  Core* core_ = nullptr;
+  const ChatTemplate* chat_ = nullptr;
+  const Clock& clock_;
+  DeskOptions options_;
+  boost::asio::thread_pool pool_;
+  double unix_offset_s_ = 0;
+  bool thinks_ = false;  // the vocabulary has a token that begins a thought
+
+  std::map<std::string, std::shared_ptr<Dossier>, std::less<>> by_id_;  // gen_…
+  std::deque<std::shared_ptr<Dossier>> in_order_;
+  std::map<std::string, std::string, std::less<>> by_answer_id_;  // chatcmpl-… -> gen_…
+  std::map<Key, std::string> by_client_id_;                       // (tenant, client id) -> gen_…
+  std::map<std::string, std::string, std::less<>> by_pause_;      // pau_… -> gen_…
+  std::map<Key, Remembered> by_idempotency_key_;                  // (key name, idempotency key)
+  std::map<Key, Instant> unborn_;                                 // (tenant, client id): cancelled before it came
+  std::set<std::string, std::less<>> forgotten_;
+  std::deque<std::string> forgotten_order_;
+  std::map<std::uint64_t, Follower> followers_;
+  std::uint64_t next_follower_ = 1;
+  bool draining_ = false;
+};
+
+}  // namespace fermata::api

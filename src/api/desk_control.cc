@@ -1,0 +1,149 @@
+// What clients do to generations: pause, resume, cancel, and read at their own speed.
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "api/desk.h"
+#include "base/limits.h"
+
+namespace fermata::api {
+namespace {
+
+namespace asio = boost::asio;
+
+Error not_begun() { return {Code::kWrongState, "it waits for the generation before it in its session", {}, true}; }
+
+Error has_ended(const Dossier& dossier, std::string_view cannot) {
+  return {Code::kWrongState, "it has ended and cannot be " + std::string(cannot),
+          std::string(to_string(dossier.recording.end()->reason)), false};
+}
+
+}  // namespace
+
+// What the engine thread answers; what it said before the answer is in the recording then.
+template <class T, class Ask>
+asio::awaitable<Result<T>> Desk::answer_of(std::shared_ptr<Dossier> dossier, Ask ask) {
+  auto signal = std::make_shared<Signal>(executor_);
+  const Reply<T> reply = ask([executor = executor_, signal] { asio::post(executor, [signal] { signal->notify(); }); });
+  const Instant asked = clock_.now();
+  std::optional<Result<T>> answer = reply.poll();
+  while (!answer) {
+    if (clock_.now() - asked >= milliseconds(limits::kEngineAnswerMs))
+      co_return Error{Code::kEngine, "the engine does not answer", {}, true};
+    co_await signal->wait(milliseconds(limits::kEngineAnswerMs));
+    answer = reply.poll();
+  }
+  drain(dossier);
+  co_return *std::move(answer);
+}
+
+asio::awaitable<Result<void>> Desk::pause(std::shared_ptr<Dossier> dossier, WaitReason reason) {
+  if (dossier->recording.ended()) co_return has_ended(*dossier, "paused");
+  if (dossier->core_id == kNoGeneration) co_return not_begun();
+  if (dossier->interrupt_asked.ns == 0) dossier->interrupt_asked = clock_.now();
+  const Result<PauseRecord> record = co_await answer_of<PauseRecord>(
+      dossier, [&](Core::Wake wake) { return core_->pause(dossier->core_id, reason, std::move(wake)); });
+  if (record || record.error().code != Code::kEngine) dossier->interrupt_asked = {};
+  if (!record) co_return record.error();
+  co_return Result<void>();
+}
+
+asio::awaitable<Result<void>> Desk::resume(std::shared_ptr<Dossier> dossier, std::string pause_id,
+                                           std::string body_digest) {
+  PauseTicket* now = dossier->recording.pause();
+  PauseTicket* meant = now;
+  if (!pause_id.empty()) {
+    auto& tickets = dossier->recording.tickets();
+    const auto place = std::find_if(tickets.begin(), tickets.end(), [&](const auto& t) { return t.id == pause_id; });
+    if (place == tickets.end())
+      co_return Error{Code::kNotFound, "this generation has no such pause", pause_id, false, "pause_id"};
+    meant = &*place;
+  }
+  if (meant && !meant->resumed_with.empty()) {
+    if (meant->resumed_with == body_digest) co_return Result<void>();  // the same call again
+    co_return Error{Code::kAlreadyResumed, "this pause was resumed already", meant->id, false, "pause_id"};
+  }
+  if (dossier->recording.ended()) co_return has_ended(*dossier, "resumed");
+  if (dossier->core_id == kNoGeneration) co_return not_begun();
+  if (meant != now)
+    co_return Error{Code::kStale, "the generation is no longer in this pause", meant->id, false, "pause_id"};
+  if (meant) meant->resumed_with = std::move(body_digest);
+  const Result<Status> status = co_await answer_of<Status>(
+      dossier, [&](Core::Wake wake) { return core_->resume(dossier->core_id, WaitReason::kNone, std::move(wake)); });
+  if (!status) co_return status.error();
+  co_return Result<void>();
+}
+
+asio::awaitable<Result<void>> Desk::cancel(std::shared_ptr<Dossier> dossier, EndReason reason) {
+  if (dossier->recording.ended()) co_return Result<void>();
+  if (dossier->core_id == kNoGeneration) {
+    end_unborn(*dossier, reason);
+    co_return Result<void>();
+  }
+  if (dossier->interrupt_asked.ns == 0) dossier->interrupt_asked = clock_.now();
+  const Result<Status> status = co_await answer_of<Status>(
+      dossier, [&](Core::Wake wake) { return core_->cancel(dossier->core_id, reason, std::move(wake)); });
+  if (!status) co_return status.error();
+  while (!dossier->recording.ended()) co_await dossier->changed.wait(milliseconds(limits::kEngineAnswerMs));
+  dossier->interrupt_asked = {};
+  co_return Result<void>();
+}
+
+asio::awaitable<Result<Inspection>> Desk::inspect(std::shared_ptr<Dossier> dossier, std::int32_t n_next) {
+  if (dossier->recording.ended()) co_return has_ended(*dossier, "inspected");
+  if (dossier->core_id == kNoGeneration) co_return not_begun();
+  co_return co_await answer_of<Inspection>(
+      dossier, [&](Core::Wake wake) { return core_->inspect(dossier->core_id, 0, n_next, std::move(wake)); });
+}
+
+void Desk::cancel_unborn(std::string_view client_id, const Principal& who) {
+  if (unborn_.size() < limits::kTombstonesMax) unborn_[{who.tenant, std::string(client_id)}] = clock_.now();
+}
+
+asio::awaitable<void> Desk::cancel_all(EndReason reason) {
+  for (const auto& dossier : std::vector(in_order_.begin(), in_order_.end()))
+    if (!dossier->recording.ended()) (void)co_await cancel(dossier, reason);
+}
+
+// ------------------------------------------------------------------------------------------------------------- readers
+
+void Desk::reader_comes(const std::shared_ptr<Dossier>& dossier, std::size_t* cursor) {
+  dossier->readers.push_back(cursor);
+}
+
+// One that has no reader, or a reader that lags, must not go on for nobody: it is paused until they are gone or caught
+// up.
+void Desk::watch_slow_reader(const std::shared_ptr<Dossier>& dossier) {
+  if (dossier->readers.empty() || dossier->recording.state() != State::kRunning) return;
+  const std::size_t n_entries = dossier->recording.log().size();
+  std::size_t n_behind = n_entries;
+  for (const std::size_t* cursor : dossier->readers)
+    n_behind = std::min(n_behind, n_entries - std::min(*cursor, n_entries));
+  if (n_behind >= limits::kReaderLagMax) core_->pause(dossier->core_id, WaitReason::kSlowReader);
+}
+
+void Desk::reader_caught_up(const std::shared_ptr<Dossier>& dossier) {
+  if (dossier->recording.pause() && dossier->recording.wait_reason() == WaitReason::kSlowReader)
+    core_->resume(dossier->core_id, WaitReason::kSlowReader);
+}
+
+void Desk::reader_leaves(const std::shared_ptr<Dossier>& dossier, std::size_t* cursor, bool gone) {
+  std::erase(dossier->readers, cursor);
+  if (!gone || !dossier->readers.empty() || dossier->recording.ended()) return;
+  switch (dossier->options.on_disconnect) {
+    case OnDisconnect::kDefault:
+    case OnDisconnect::kCancel:
+      if (dossier->core_id == kNoGeneration) return end_unborn(*dossier, EndReason::kDisconnected);
+      core_->cancel(dossier->core_id, EndReason::kDisconnected);
+      return;
+    case OnDisconnect::kPause:
+      if (dossier->core_id != kNoGeneration) core_->pause(dossier->core_id);
+      return;
+    case OnDisconnect::kContinue:
+      if (dossier->recording.wait_reason() == WaitReason::kSlowReader)
+        core_->resume(dossier->core_id, WaitReason::kSlowReader);
+      return;
+  }
+}
+
+}  // namespace fermata::api

@@ -1,0 +1,227 @@
+// How a request becomes a generation: names, caps, repeats, its place in its session.
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+#include "api/desk.h"
+#include "api/names.h"
+#include "base/limits.h"
+
+namespace fermata::api {
+namespace {
+namespace asio = boost::asio;
+
+// Of the key, not of the tenant: two programs of one tenant may count their requests alike.
+std::pair<std::string, std::string> idempotency_name(const Principal& who, const Call& call) {
+  return {who.tenant + "/" + who.name, call.fermata.idempotency_key};
+}
+
+}  // namespace
+
+Result<void> Desk::check_model(const Call& call) const {
+  const auto& aliases = options_.model_aliases;
+  if (call.model.empty() || call.model == options_.model_name ||
+      std::find(aliases.begin(), aliases.end(), call.model) != aliases.end())
+    return {};
+  return Error{Code::kNotFound, "there is no such model here; this server has " + options_.model_name, call.model,
+               false, "model"};
+}
+
+Result<void> Desk::check_caps(const Principal& who) const {
+  std::size_t n_alive = 0;
+  std::size_t n_paused = 0;
+  for (const auto& dossier : in_order_) {
+    if (dossier->owner != who.name || dossier->tenant != who.tenant || dossier->recording.ended()) continue;
+    ++n_alive;
+    if (dossier->recording.state() == State::kPaused) ++n_paused;
+  }
+  if (n_alive >= limits::kAlivePerKeyMax)
+    return Error{Code::kBusy, "this key has too many generations; end some or wait",
+                 std::to_string(n_alive) + ", limit " + std::to_string(limits::kAlivePerKeyMax), true};
+  if (n_paused >= limits::kPausedPerKeyMax)
+    return Error{Code::kBusy, "this key has too many paused generations; resume or cancel some",
+                 std::to_string(n_paused) + ", limit " + std::to_string(limits::kPausedPerKeyMax), true};
+  return {};
+}
+
+// A final message of the assistant is continued: the template's turn for the answer, then what it has.
+Result<Desk::Prompt> Desk::prompt_of(const Call& call) const {
+  const Vocabulary& vocabulary = core_->vocabulary();
+  Prompt prompt;
+  if (call.route == Route::kCompletions) {
+    prompt.tokens = call.has_prompt_tokens ? call.prompt_tokens : vocabulary.prompt_prefix();
+    for (const TokenId token : vocabulary.tokenize(call.prompt_text, Markers::kPlain)) prompt.tokens.push_back(token);
+    return prompt;
+  }
+  if (!chat_)
+    return Error{Code::kUnsupported, "this model has no chat template; use /v1/completions", {}, false, "messages"};
+  std::vector<ChatMessage> messages = call.messages;
+  std::string begun;
+  if (call.continues_last) {
+    begun = std::move(messages.back().content);
+    messages.pop_back();
+  }
+  Result<std::string> text = chat_->apply(messages);
+  if (!text) {
+    Error error = text.error();
+    error.field = "messages";
+    return error;
+  }
+  prompt.tokens = vocabulary.tokenize(*text, Markers::kParse);
+  for (const TokenId token : vocabulary.tokenize(begun, Markers::kPlain)) prompt.tokens.push_back(token);
+  text->erase(text->find_last_not_of(" \n") + 1);
+  prompt.opens_thought = begun.empty() && text->ends_with(kThoughtBegin);
+  return prompt;
+}
+
+Result<Generation> Desk::prepare(const Call& call, Prompt& prompt) const {
+  Result<Prompt> made = prompt_of(call);
+  if (!made) return made.error();
+  prompt = *std::move(made);
+  Request request = call.request;
+  request.prompt = prompt.tokens;
+  return core_->prepare(std::move(request));
+}
+
+std::optional<Result<Desk::Opened>> Desk::repeated(const Call& call, const Principal& who,
+                                                   const std::string& digest) const {
+  if (call.fermata.idempotency_key.empty()) return std::nullopt;
+  const auto entry = by_idempotency_key_.find(idempotency_name(who, call));
+  if (entry == by_idempotency_key_.end()) return std::nullopt;
+  const auto& end = entry->second.dossier->recording.end();
+  if (end && end->reason == EndReason::kDisconnected) return std::nullopt;  // nobody had its answer: free again
+  if (entry->second.body_digest != digest)
+    return Error{Code::kIdempotency, "this idempotency key was used with another request", call.fermata.idempotency_key,
+                 false, "fermata.idempotency_key"};
+  return Opened{entry->second.dossier, true};
+}
+
+std::shared_ptr<Dossier> Desk::file(const Call& call, const Principal& who, Prompt prompt) {
+  auto dossier = std::make_shared<Dossier>(executor_);
+  AnswerHead& head = dossier->head;
+  head.route = call.route;
+  head.generation_id = new_id(kGenerationPrefix);
+  head.id = (call.route == Route::kChat ? "chatcmpl-" : "cmpl-") + head.generation_id.substr(kGenerationPrefix.size());
+  head.model = options_.model_name;
+  head.session = call.fermata.session;
+  head.system_fingerprint = "fp_" + core_->info().fingerprint.substr(0, 16);
+  head.seed = call.request.sampling.seed;
+  head.logprobs = call.logprobs;
+  head.n_top_logprobs = call.request.n_top_logprobs;
+  if (thinks_ && call.route == Route::kChat)
+    head.thought = {std::string(kThoughtBegin), std::string(kThoughtEnd), prompt.opens_thought};
+  head.include_usage = call.include_usage;
+  head.stream_events = call.fermata.stream_events;
+  dossier->created = clock_.now();
+  head.created = static_cast<std::int64_t>(unix_time(dossier->created));
+  dossier->client_id = call.fermata.client_id;
+  dossier->tenant = who.tenant;
+  dossier->owner = who.name;
+  dossier->options = call.fermata;
+  dossier->priority = call.request.priority;
+  dossier->prompt = std::move(prompt.tokens);
+
+  by_id_[dossier->id()] = dossier;
+  in_order_.push_back(dossier);
+  by_answer_id_[head.id] = dossier->id();
+  if (!dossier->client_id.empty()) by_client_id_[{who.tenant, dossier->client_id}] = dossier->id();
+  return dossier;
+}
+
+asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::string body_digest) {
+  if (draining_) co_return Error{Code::kDraining, "the server is stopping; ask another one", {}, true};
+  if (auto again = repeated(call, who, body_digest)) co_return *std::move(again);
+  if (auto checked = check_model(call); !checked) co_return checked.error();
+  if (auto checked = check_caps(who); !checked) co_return checked.error();
+  if (!call.has_seed) call.request.sampling.seed = new_seed();
+
+  // Tokenising, compiling a grammar and folding a long prompt take their time elsewhere.
+  Prompt prompt;
+  std::optional<Result<Generation>> made;
+  co_await asio::co_spawn(
+      pool_,
+      [&]() -> asio::awaitable<void> {
+        made.emplace(prepare(call, prompt));
+        co_return;
+      },
+      asio::use_awaitable);
+  Result<Generation>& prepared = *made;
+  if (!prepared) co_return prepared.error();
+  if (auto again = repeated(call, who, body_digest)) co_return *std::move(again);  // it came twice at once
+
+  const std::shared_ptr<Dossier> dossier = file(call, who, std::move(prompt));
+  if (!call.fermata.idempotency_key.empty())
+    by_idempotency_key_[idempotency_name(who, call)] = {dossier, std::move(body_digest)};
+  if (unborn_.erase({who.tenant, dossier->client_id}) > 0 && !dossier->client_id.empty()) {
+    end_unborn(*dossier, EndReason::kCancelled);
+    co_return Opened{dossier};
+  }
+  const Result<void> started = co_await take_place_in_session(dossier, *std::move(prepared));
+  if (!started) co_return started.error();
+  co_return Opened{dossier};
+}
+
+// At most one generation of a session runs. The new one always goes in; what becomes of those before is its choice.
+asio::awaitable<Result<void>> Desk::take_place_in_session(std::shared_ptr<Dossier> dossier, Generation prepared) {
+  const OnNewMessage policy = dossier->options.on_new_message;
+  if (policy == OnNewMessage::kQueue && alive_before(*dossier)) {
+    auto waiting = std::make_shared<Generation>(std::move(prepared));
+    asio::co_spawn(executor_, wait_for_session(std::move(dossier), std::move(waiting)), asio::detached);
+    co_return Result<void>();
+  }
+  while (const std::shared_ptr<Dossier> before = alive_before(*dossier)) {
+    const bool is_held = before->recording.pause() != nullptr;
+    if (policy == OnNewMessage::kPause && is_held) break;  // those before it are held, or waited for it
+    Result<void> done;
+    if (policy == OnNewMessage::kPause && before->core_id != kNoGeneration)
+      done = co_await pause(before, WaitReason::kUser);
+    else
+      done = co_await cancel(before, EndReason::kReplaced);
+    if (!done && done.error().code == Code::kEngine) co_return done;
+  }
+  co_return start(dossier, std::move(prepared));
+}
+
+asio::awaitable<void> Desk::wait_for_session(std::shared_ptr<Dossier> dossier, std::shared_ptr<Generation> prepared) {
+  while (const std::shared_ptr<Dossier> before = alive_before(*dossier)) {
+    co_await before->changed.wait(milliseconds(limits::kSessionLookMs));
+    if (dossier->recording.ended()) co_return;  // cancelled while it waited
+  }
+  if (!dossier->recording.ended() && !start(dossier, std::move(*prepared))) end_unborn(*dossier, EndReason::kError);
+}
+
+// The nearest one before it in its session that has not ended.
+std::shared_ptr<Dossier> Desk::alive_before(const Dossier& dossier) const {
+  if (dossier.head.session.empty()) return nullptr;
+  std::shared_ptr<Dossier> before;
+  for (const auto& other : in_order_) {
+    if (other.get() == &dossier) break;
+    if (other->tenant == dossier.tenant && other->head.session == dossier.head.session && !other->recording.ended())
+      before = other;
+  }
+  return before;
+}
+
+Result<void> Desk::start(const std::shared_ptr<Dossier>& dossier, Generation prepared) {
+  if (dossier->recording.ended()) return {};  // cancelled meanwhile
+  const Result<Started> started =
+      core_->start(std::move(prepared), [this, executor = executor_, weak = std::weak_ptr<Dossier>(dossier)] {
+        asio::post(executor, [this, weak] {
+          if (const auto alive = weak.lock()) drain(alive);
+        });
+      });
+  if (!started) {
+    std::erase(in_order_, dossier);
+    forget(dossier);
+    return started.error();
+  }
+  dossier->core_id = started->id;
+  dossier->ring = started->events;
+  drain(dossier);
+  return {};
+}
+
+}  // namespace fermata::api

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace fermata::api {
+
+// Public ids: a prefix and 128 bits of the system's random generator in hex, e.g. "gen_9f…" (WIRE section 1).
+inline constexpr std::string_view kGenerationPrefix = "gen_";
+inline constexpr std::string_view kPausePrefix = "pau_";
+std::string new_id(std::string_view prefix);
+
+// A sampling seed, drawn.
+std::uint64_t new_seed();
+
+// BLAKE2b-128 of a text, in hex: to tell whether a body came again.
+std::string digest(std::string_view text);
+
+}  // namespace fermata::api

@@ -1,0 +1,44 @@
+#include "api/recording.h"
+
+#include <utility>
+
+#include "api/names.h"
+
+namespace fermata::api {
+
+void Recording::take(const Event& event) {
+  last_change_ = event.time;
+  if (const auto* text = std::get_if<TextEvent>(&event.content)) {
+    text_.add(*text);
+    log_.push_back({event.time, *text});
+    bytes_ += 2 * (text->text.size() + text->rows.size() * sizeof(JournalRow)) + sizeof(LogEntry);
+    for (const JournalRow& row : text->rows) bytes_ += 2 * row.top.size() * sizeof(TokenLogprob);
+  } else if (const auto* state = std::get_if<StateEvent>(&event.content)) {
+    take_state(*state, event.time);
+  } else if (const auto* finish = std::get_if<FinishEvent>(&event.content)) {
+    state_ = State::kFinished;
+    wait_reason_ = WaitReason::kNone;
+    end_ = *finish;
+    log_.push_back({event.time, *finish});
+  }
+}
+
+void Recording::take_state(const StateEvent& event, Instant time) {
+  const bool was_paused = state_ == State::kPaused || state_ == State::kRestoring || state_ == State::kQueued;
+  const bool is_first = tickets_.empty();
+  state_ = event.state;
+  wait_reason_ = event.wait_reason;
+  if (event.state == State::kPaused) {
+    tickets_.push_back({new_id(kPausePrefix), event.pause, time, log_.size() + 1, {}});
+    log_.push_back({time, LogEntry::Paused{tickets_.size() - 1}});
+    bytes_ += sizeof(PauseTicket) + sizeof(LogEntry);
+  } else if (event.state == State::kRunning && was_paused && !is_first) {
+    log_.push_back({time, LogEntry::Resumed{}});
+  }
+}
+
+PauseTicket* Recording::pause() {
+  return state_ == State::kPaused && needs_resume(wait_reason_) ? &tickets_.back() : nullptr;
+}
+
+}  // namespace fermata::api

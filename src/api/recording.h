@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "api/answer.h"
+#include "base/clock.h"
+#include "generation/event.h"
+#include "generation/state.h"
+
+namespace fermata::api {
+
+// A pause as its client knows it.
+struct PauseTicket {
+  std::string id;  // pau_…
+  PauseRecord record;
+  Instant reached;
+  std::size_t log_end = 0;   // entries of the log before what a resume adds
+  std::string resumed_with;  // digest of the body that used it; empty: not used yet
+};
+
+// What is told to who follows a generation, numbered by its place in the log.
+struct LogEntry {
+  Instant time;
+  // A pause stands as the place of its ticket; a resume as nothing.
+  struct Paused {
+    std::size_t ticket = 0;
+  };
+  struct Resumed {};
+  std::variant<TextEvent, Paused, Resumed, FinishEvent> what;
+};
+
+// All that a generation said, kept so that a reader may come late, come again, or look at another part: the truth that
+// streams, records and lists are read from. Pure; owner: the io thread.
+class Recording {
+ public:
+  void take(const Event& event);
+
+  State state() const { return state_; }
+  WaitReason wait_reason() const { return wait_reason_; }
+  bool ended() const { return end_.has_value(); }
+  const std::optional<FinishEvent>& end() const { return end_; }
+  // The pause it is in, if somebody has to resume it.
+  PauseTicket* pause();
+  const PauseTicket* pause() const { return const_cast<Recording*>(this)->pause(); }
+  std::vector<PauseTicket>& tickets() { return tickets_; }
+  const std::vector<PauseTicket>& tickets() const { return tickets_; }
+
+  const std::vector<LogEntry>& log() const { return log_; }
+  const AnswerText& text() const { return text_; }
+  Instant last_change() const { return last_change_; }
+  std::size_t bytes() const { return bytes_; }  // about what it takes in memory
+
+ private:
+  void take_state(const StateEvent& event, Instant time);
+
+  State state_ = State::kQueued;
+  WaitReason wait_reason_ = WaitReason::kQueue;
+  std::optional<FinishEvent> end_;
+  std::vector<PauseTicket> tickets_;
+  std::vector<LogEntry> log_;
+  AnswerText text_;
+  Instant last_change_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace fermata::api

@@ -1,0 +1,132 @@
+#include "api/records.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/limits.h"
+
+namespace fermata::api {
+namespace {
+
+// user, condition or resource: who is behind a pause.
+std::string_view class_of(WaitReason reason) {
+  switch (reason) {
+    case WaitReason::kUser:
+    case WaitReason::kPauseAt:
+    case WaitReason::kHuman:
+    case WaitReason::kTool: return "user";
+    case WaitReason::kRule: return "condition";
+    default: return "resource";
+  }
+}
+
+double in_ms(Duration duration) { return std::round(duration.ms() * 1000) / 1000; }
+
+Usage usage_so_far(const Dossier& dossier) {
+  const Recording& recording = dossier.recording;
+  if (recording.end()) return usage_of(*recording.end());
+  Usage usage;
+  usage.n_prompt = static_cast<Position>(dossier.prompt.size());
+  usage.n_generated = static_cast<Position>(recording.text().rows.size());
+  if (const PauseTicket* pause = recording.pause()) usage.n_generated = pause->record.at - usage.n_prompt;
+  return usage;
+}
+
+json::value text_or_null(std::string_view text) { return text.empty() ? json::value() : json::value(text); }
+
+}  // namespace
+
+json::object pause_object(const Desk& desk, const Dossier& dossier, const PauseTicket& ticket) {
+  const PauseRecord& record = ticket.record;
+  json::object object;
+  object["id"] = dossier.id();
+  object["pause_id"] = ticket.id;
+  object["version"] = 1;
+  object["state"] = "paused";
+  object["at"] = json::object{{"token", record.at}, {"byte", record.n_bytes_sent + record.n_bytes_held}};
+  object["sent_bytes"] = record.n_bytes_sent;
+  object["held_bytes"] = record.n_bytes_held;
+  object["durable"] = false;
+  object["exact"] = desk.exactness().with_neighbours;
+  object["reason"] = json::object{
+      {"class", class_of(record.reason)}, {"why", to_string(record.reason)}, {"rule", nullptr}, {"evidence", nullptr}};
+  object["action_requests"] = json::array();
+  object["review_configs"] = json::array();
+  object["paused_at"] = desk.unix_time(ticket.reached);
+  object["expires_at"] = desk.unix_time(ticket.reached + milliseconds(limits::kPauseAgeMaxMs));
+  object["on_expiry"] = "cancel";
+  object["reach_ms"] = in_ms(record.reach);
+  object["computed"] = record.computed;
+  object["has_logits"] = record.has_logits;
+  return object;
+}
+
+json::object generation_object(const Desk& desk, const Dossier& dossier) {
+  const Recording& recording = dossier.recording;
+  const PauseTicket* pause = recording.pause();
+  json::array tags;
+  for (const std::string& tag : dossier.options.tags) tags.emplace_back(tag);
+  json::object object;
+  object["id"] = dossier.id();
+  object["object"] = "generation";
+  object["answer_id"] = dossier.head.id;
+  object["model"] = dossier.head.model;
+  object["state"] = to_string(recording.state());
+  object["wait_reason"] =
+      recording.wait_reason() == WaitReason::kNone ? json::value() : json::value(to_string(recording.wait_reason()));
+  object["end_reason"] = recording.end() ? json::value(to_string(recording.end()->reason)) : json::value();
+  object["session"] = text_or_null(dossier.head.session);
+  object["client_id"] = text_or_null(dossier.client_id);
+  object["tags"] = std::move(tags);
+  object["metadata"] = dossier.options.metadata;
+  object["priority"] = dossier.priority;
+  object["seed"] = dossier.head.seed;
+  object["text"] = recording.text().text;
+  object["version"] = 1;
+  object["usage"] = usage_object(usage_so_far(dossier));
+  object["pause"] = pause ? json::value(pause_object(desk, dossier, *pause)) : json::value();
+  object["anchors"] = json::array();
+  object["parent"] = nullptr;
+  object["created_at"] = desk.unix_time(dossier.created);
+  object["changed_at"] = desk.unix_time(std::max(dossier.created, recording.last_change()));
+  object["n_events"] = recording.log().size();
+  return object;
+}
+
+json::array bytes_array(std::string_view bytes) {
+  json::array numbers;
+  for (const char byte : bytes) numbers.emplace_back(static_cast<unsigned char>(byte));
+  return numbers;
+}
+
+std::string_view entry_type(const LogEntry& entry) {
+  constexpr std::string_view kTypes[] = {"token", "paused", "resumed", "finished"};
+  return kTypes[entry.what.index()];
+}
+
+json::object entry_object(const Desk& desk, const Dossier& dossier, std::size_t place) {
+  const Recording& recording = dossier.recording;
+  const LogEntry& entry = recording.log()[place];
+  json::object object;
+  object["type"] = entry_type(entry);
+  object["generation"] = dossier.id();
+  object["seq"] = place;
+  object["time"] = desk.unix_time(entry.time);
+  if (const auto* text = std::get_if<TextEvent>(&entry.what)) {
+    object["text"] = text->text;
+    object["first_token"] = text->first_position;
+    json::array tokens;
+    for (const JournalRow& row : text->rows) tokens.emplace_back(raw(row.token));
+    object["tokens"] = std::move(tokens);
+  } else if (const auto* paused = std::get_if<LogEntry::Paused>(&entry.what)) {
+    object["pause"] = pause_object(desk, dossier, recording.tickets()[paused->ticket]);
+  } else if (const auto* finish = std::get_if<FinishEvent>(&entry.what)) {
+    object["end_reason"] = to_string(finish->reason);
+    object["usage"] = usage_object(usage_of(*finish));
+    if (!finish->stop_string.empty()) object["stop_string"] = finish->stop_string;
+    if (!finish->error.message.empty()) object["error"] = error_object(finish->error)["error"];
+  }
+  return object;
+}
+
+}  // namespace fermata::api

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "api/desk.h"
+#include "api/dossier.h"
+#include "api/json.h"
+
+namespace fermata::api {
+
+// WIRE section 6. What is held back is in neither: counts of it are.
+json::object generation_object(const Desk& desk, const Dossier& dossier);
+json::object pause_object(const Desk& desk, const Dossier& dossier, const PauseTicket& ticket);
+// An entry of the log as /events tells it: {"type", "generation", …}.
+json::object entry_object(const Desk& desk, const Dossier& dossier, std::size_t entry);
+// Each byte a number: a token may be no text by itself.
+json::array bytes_array(std::string_view bytes);
+std::string_view entry_type(const LogEntry& entry);
+
+}  // namespace fermata::api

@@ -1,0 +1,41 @@
+#include "api/respond.h"
+
+#include <charconv>
+
+namespace fermata::api {
+
+HttpResponse json_response(const json::value& body, int status) {
+  HttpResponse response;
+  response.status = status;
+  response.body = to_text(body);
+  response.headers.emplace_back("cache-control", "no-store");
+  return response;
+}
+
+HttpResponse error_response(const WireError& error) {
+  HttpResponse response = json_response(error_object(error), error.status);
+  for (auto& header : error_headers(error)) response.headers.push_back(std::move(header));
+  return response;
+}
+
+HttpResponse error_response(const Error& error, json::object fermata) {
+  return error_response(wire_error(error, std::move(fermata)));
+}
+
+Result<std::int64_t> number_parameter(const HttpRequest& request, std::string_view name, std::int64_t otherwise,
+                                      std::int64_t least, std::int64_t most) {
+  const std::optional<std::string> text = request.parameter(name);
+  if (!text) return otherwise;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (error == std::errc() && end == text->data() + text->size() && value >= least && value <= most) return value;
+  return invalid(name,
+                 std::string(name) + " must be a number from " + std::to_string(least) + " to " + std::to_string(most),
+                 *text);
+}
+
+Error invalid(std::string_view field, std::string message, std::string detail) {
+  return {Code::kInvalidArgument, std::move(message), std::move(detail), false, std::string(field)};
+}
+
+}  // namespace fermata::api

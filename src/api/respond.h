@@ -1,0 +1,30 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "api/http_error.h"
+#include "api/http_message.h"
+#include "api/json.h"
+
+namespace fermata::api {
+
+HttpResponse json_response(const json::value& body, int status = 200);
+HttpResponse error_response(const WireError& error);
+// `fermata`: what stands in the error beside its detail, e.g. a pause record.
+HttpResponse error_response(const Error& error, json::object fermata = {});
+
+inline boost::asio::awaitable<void> refuse(Exchange& exchange, const Error& error) {
+  return exchange.respond(error_response(error));
+}
+
+// The value of a query parameter within bounds; kInvalidArgument that names it.
+Result<std::int64_t> number_parameter(const HttpRequest& request, std::string_view name, std::int64_t otherwise,
+                                      std::int64_t least, std::int64_t most);
+
+Error invalid(std::string_view field, std::string message, std::string detail = {});
+
+}  // namespace fermata::api

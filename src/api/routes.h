@@ -1,0 +1,22 @@
+#pragma once
+
+#include <functional>
+
+#include "api/desk.h"
+#include "api/router.h"
+
+namespace fermata::api {
+
+// What is served, by groups. The desk and the source outlive the router.
+// Everything but health answers 503 until the desk is ready.
+Handler when_ready(Desk& desk, Handler handler);
+// For what is answered from what is known.
+using Look = std::function<HttpResponse(Desk& desk, const HttpRequest& request)>;
+Handler look(Desk& desk, Look look);
+
+void add_openai_routes(Router& router, Desk& desk);      // completions, models, tokens of a text
+void add_generation_routes(Router& router, Desk& desk);  // look at, pause, resume, cancel
+void add_event_routes(Router& router, Desk& desk);       // events of one and of all
+void add_service_routes(Router& router, Desk& desk);     // capabilities, health, the description of all this
+
+}  // namespace fermata::api

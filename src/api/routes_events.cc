@@ -1,0 +1,185 @@
+// What generations say, to whoever wants to follow them: one from its beginning, or all of a tenant from now on.
+#include <algorithm>
+#include <charconv>
+#include <deque>
+#include <set>
+#include <utility>
+
+#include "api/records.h"
+#include "api/respond.h"
+#include "api/routes.h"
+#include "api/websocket.h"
+#include "base/limits.h"
+
+namespace fermata::api {
+namespace {
+
+namespace asio = boost::asio;
+
+HttpResponse stream_head() {
+  HttpResponse head;
+  head.content_type = "text/event-stream; charset=utf-8";
+  head.headers = {{"cache-control", "no-cache"}, {"x-accel-buffering", "no"}};
+  return head;
+}
+
+// ------------------------------------------------------------------------------------------------------------- of one
+
+// `from` (inclusive), or after the last one that the client has.
+Result<std::size_t> first_entry(const HttpRequest& request) {
+  const std::optional<std::string> from = request.parameter("from");
+  const std::string text = from ? *from : std::string(request.header("last-event-id"));
+  if (text.empty()) return std::size_t{0};
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number >= SIZE_MAX - 1)
+    return Error{Code::kInvalidArgument, "from must be the number of an event", text, false, "from"};
+  return from ? number : number + 1;
+}
+
+std::string entry_text(const Desk& desk, const Dossier& dossier, std::size_t place) {
+  const std::string_view type = entry_type(dossier.recording.log()[place]);
+  return "id: " + std::to_string(place) + "\nevent: " + std::string(type) +
+         "\ndata: " + to_text(entry_object(desk, dossier, place)) + "\n\n";
+}
+
+asio::awaitable<void> events_of(Desk& desk, HttpRequest request, Exchange& exchange) {
+  Result<std::shared_ptr<Dossier>> found = desk.find(request.parts.front(), request.principal);
+  if (!found) co_return co_await refuse(exchange, found.error());
+  const std::shared_ptr<Dossier> dossier = *std::move(found);
+  const Result<std::size_t> from = first_entry(request);
+  if (!from) co_return co_await refuse(exchange, from.error());
+  const Recording& recording = dossier->recording;
+  if (recording.ended() && *from >= recording.log().size()) {
+    HttpResponse nothing_more;
+    nothing_more.status = 204;
+    co_return co_await exchange.respond(std::move(nothing_more));
+  }
+  exchange.on_gone([weak = std::weak_ptr<Dossier>(dossier)] {
+    if (const auto alive = weak.lock()) alive->changed.notify();
+  });
+  bool is_here = co_await exchange.begin_stream(stream_head());
+  std::size_t cursor = *from;
+  while (is_here) {
+    std::string piece;
+    while (cursor < recording.log().size() && piece.size() < limits::kStreamPieceBytesMax)
+      piece += entry_text(desk, *dossier, cursor++);
+    if (!piece.empty()) {
+      is_here = co_await exchange.write(piece);
+      continue;
+    }
+    if (recording.ended()) break;
+    const bool has_news = co_await dossier->changed.wait(milliseconds(limits::kKeepAliveMs));
+    is_here = !exchange.is_gone() && (has_news || co_await exchange.write(": still here\n\n"));
+  }
+  if (is_here) co_await exchange.end_stream();
+}
+
+// ------------------------------------------------------------------------------------------------------------- of all
+
+// Which of a tenant's events a client wants.
+class Filter {
+ public:
+  explicit Filter(const HttpRequest& request)
+      : tenant_(request.principal.tenant), session_(request.parameter("session")), tag_(request.parameter("tag")) {
+    std::string types = request.parameter("types").value_or("");
+    for (std::size_t begin = 0; begin < types.size();) {
+      const std::size_t end = std::min(types.find(',', begin), types.size());
+      types_.insert(types.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  bool wants(const Dossier& dossier, std::size_t place) const {
+    const auto& tags = dossier.options.tags;
+    return dossier.tenant == tenant_ && (!session_ || *session_ == dossier.head.session) &&
+           (!tag_ || std::find(tags.begin(), tags.end(), *tag_) != tags.end()) &&
+           (types_.empty() || types_.contains(entry_type(dossier.recording.log()[place])));
+  }
+
+ private:
+  std::string tenant_;
+  std::optional<std::string> session_;
+  std::optional<std::string> tag_;
+  std::set<std::string, std::less<>> types_;
+};
+
+// Follows the desk as long as it lives.
+class Following {
+ public:
+  Following(Desk& desk, Desk::Follower follower) : desk_(desk), handle_(desk.follow(std::move(follower))) {}
+  ~Following() { desk_.unfollow(handle_); }
+  Following(const Following&) = delete;
+  Following& operator=(const Following&) = delete;
+
+ private:
+  Desk& desk_;
+  std::uint64_t handle_;
+};
+
+std::string lost_text(std::uint64_t n) { return R"({"type":"lost","n":)" + std::to_string(n) + "}"; }
+
+asio::awaitable<void> all_by_stream(Desk& desk, HttpRequest request, Exchange& exchange) {
+  const Filter filter(request);
+  Signal signal(exchange.executor());
+  std::deque<std::string> waiting;
+  std::uint64_t n_lost = 0;
+  const Following following(desk, [&](const Dossier& dossier, std::size_t place) {
+    if (!filter.wants(dossier, place)) return;
+    if (waiting.size() >= limits::kFeedQueueMax) {
+      ++n_lost;
+      return;
+    }
+    waiting.push_back("event: " + std::string(entry_type(dossier.recording.log()[place])) +
+                      "\ndata: " + to_text(entry_object(desk, dossier, place)) + "\n\n");
+    signal.notify();
+  });
+  exchange.on_gone([&signal] { signal.notify(); });
+  bool is_here = co_await exchange.begin_stream(stream_head()) && co_await exchange.write(": following\n\n");
+  while (is_here) {
+    std::string piece;
+    for (; !waiting.empty() && piece.size() < limits::kStreamPieceBytesMax; waiting.pop_front())
+      piece += waiting.front();
+    if (waiting.empty() && n_lost > 0) piece += "event: lost\ndata: " + lost_text(std::exchange(n_lost, 0)) + "\n\n";
+    if (!piece.empty()) {
+      is_here = co_await exchange.write(piece);
+      continue;
+    }
+    const bool has_news = co_await signal.wait(milliseconds(limits::kKeepAliveMs));
+    is_here = !exchange.is_gone() && (has_news || co_await exchange.write(": still here\n\n"));
+  }
+  exchange.on_gone({});
+}
+
+asio::awaitable<void> all_by_websocket(Desk& desk, HttpRequest request, Exchange& exchange) {
+  const std::shared_ptr<WebSocketSession> socket = co_await exchange.accept_websocket();
+  if (!socket) co_return;
+  const Filter filter(request);
+  std::uint64_t n_told = 0;
+  const Following following(desk, [&](const Dossier& dossier, std::size_t place) {
+    if (!filter.wants(dossier, place)) return;
+    const std::uint64_t n_lost = socket->n_dropped() - n_told;
+    if (n_lost > 0 && socket->offer(lost_text(n_lost))) n_told = socket->n_dropped();
+    (void)socket->offer(to_text(entry_object(desk, dossier, place)));
+  });
+  while (co_await socket->receive()) {  // says nothing that is listened to yet
+  }
+}
+
+asio::awaitable<void> events_of_all(Desk& desk, HttpRequest request, Exchange& exchange) {
+  if (wants_websocket(request)) co_return co_await all_by_websocket(desk, std::move(request), exchange);
+  co_await all_by_stream(desk, std::move(request), exchange);
+}
+
+}  // namespace
+
+void add_event_routes(Router& router, Desk& desk) {
+  router.add("GET", "/v1/generations/*/events", Scope::kUse,
+             when_ready(desk, [&desk](HttpRequest request, Exchange& exchange) {
+               return events_of(desk, std::move(request), exchange);
+             }));
+  router.add("GET", "/v1/events", Scope::kUse, when_ready(desk, [&desk](HttpRequest request, Exchange& exchange) {
+               return events_of_all(desk, std::move(request), exchange);
+             }));
+}
+
+}  // namespace fermata::api

@@ -1,0 +1,301 @@
+// The routes of generations: look at them, pause, resume, cancel.
+#include <algorithm>
+#include <utility>
+
+#include "api/names.h"
+#include "api/records.h"
+#include "api/respond.h"
+#include "api/routes.h"
+#include "api/send_answer.h"
+#include "base/limits.h"
+
+namespace fermata::api {
+namespace {
+
+namespace asio = boost::asio;
+
+std::string_view view(const HttpRequest& request) { return request.parts.front(); }
+
+HttpResponse get(Desk& desk, const HttpRequest& request) {
+  const auto found = desk.find(view(request), request.principal);
+  return found ? json_response(generation_object(desk, **found)) : error_response(found.error());
+}
+
+// ------------------------------------------------------------------------------------------------------------ list
+
+bool fits(const HttpRequest& request, const Dossier& dossier) {
+  const auto is = [&](std::string_view name, std::string_view value) {
+    const std::optional<std::string> wanted = request.parameter(name);
+    return !wanted || *wanted == value;
+  };
+  const Recording& recording = dossier.recording;
+  const std::string_view reason =
+      recording.end() ? to_string(recording.end()->reason) : to_string(recording.wait_reason());
+  if (!is("state", to_string(recording.state())) || !is("reason", reason) || !is("session", dossier.head.session))
+    return false;
+  const auto& tags = dossier.options.tags;
+  const auto tag = request.parameter("tag");
+  return !tag || std::find(tags.begin(), tags.end(), *tag) != tags.end();
+}
+
+HttpResponse list(Desk& desk, const HttpRequest& request) {
+  const Result<std::int64_t> limit = number_parameter(request, "limit", 20, 1, 100);
+  const Result<std::int64_t> created_after = number_parameter(request, "created_after", -1, 0, INT64_MAX);
+  if (!limit || !created_after) return error_response(limit ? created_after.error() : limit.error());
+  const std::string order = request.parameter("order").value_or("desc");
+  if (order != "asc" && order != "desc") return error_response(invalid("order", "order must be asc or desc", order));
+
+  std::vector<std::shared_ptr<Dossier>> all = desk.all(request.principal);
+  if (order == "desc") std::reverse(all.begin(), all.end());
+  std::erase_if(all, [&](const auto& d) {
+    return !fits(request, *d) || desk.unix_time(d->created) <= static_cast<double>(*created_after);
+  });
+  if (const auto after = request.parameter("after")) {
+    const auto place = std::find_if(all.begin(), all.end(), [&](const auto& d) { return d->id() == *after; });
+    if (place == all.end()) return error_response(invalid("after", "after names no generation of this list", *after));
+    all.erase(all.begin(), place + 1);
+  }
+  const bool has_more = all.size() > static_cast<std::size_t>(*limit);
+  if (has_more) all.resize(static_cast<std::size_t>(*limit));
+  json::array data;
+  for (const auto& dossier : all) data.emplace_back(generation_object(desk, *dossier));
+  json::object answer{{"object", "list"}, {"has_more", has_more}};
+  answer["first_id"] = all.empty() ? json::value() : json::value(all.front()->id());
+  answer["last_id"] = all.empty() ? json::value() : json::value(all.back()->id());
+  answer["data"] = std::move(data);
+  return json_response(answer);
+}
+
+// ---------------------------------------------------------------------------------------------- pause, resume, cancel
+
+// The fields of a resume.
+struct ResumeCall {
+  std::string pause_id;
+  bool stream = false;
+  bool wait = false;
+};
+
+Result<ResumeCall> parse_resume(std::string_view body) {
+  ResumeCall call;
+  if (body.empty()) return call;
+  const Result<json::value> value = parse_json(body);
+  if (!value) return value.error();
+  if (!value->is_object()) return Error{Code::kInvalidArgument, "the body must be an object", in_words(*value)};
+  Complaints complaints;
+  FieldReader fields(value->get_object(), "", complaints);
+  call.pause_id = fields.string("pause_id", limits::kNameBytesMax).value_or("");
+  call.stream = fields.boolean("stream").value_or(false);
+  call.wait = fields.boolean("wait").value_or(false);
+  if (const auto version = fields.integer("if_version", 0, INT32_MAX); version && *version != 1)
+    complaints.add({Code::kStale, "the generation has another version", "it has 1", false, "if_version"});
+  for (const std::string_view later : {"edits", "inject", "sampling", "decisions"})
+    if (fields.any(later)) fields.complain(later, "is not supported yet");
+  constexpr std::string_view kKnown[] = {"pause_id", "stream", "wait",     "if_version",
+                                         "edits",    "inject", "sampling", "decisions"};
+  fields.refuse_unread(kKnown);
+  if (complaints.any()) return complaints.first();
+  return call;
+}
+
+asio::awaitable<void> resume(Desk& desk, std::shared_ptr<Dossier> dossier, ResumeCall call, std::string body_digest,
+                             Exchange& exchange) {
+  // Where a stream goes on: after this pause, also if it was resumed by the same call before.
+  const auto& tickets = dossier->recording.tickets();
+  const auto meant = std::find_if(tickets.begin(), tickets.end(), [&](const auto& t) { return t.id == call.pause_id; });
+  const std::size_t from = meant != tickets.end() ? meant->log_end : dossier->recording.log().size();
+  const Result<void> resumed = co_await desk.resume(dossier, call.pause_id, std::move(body_digest));
+  if (!resumed) co_return co_await refuse(exchange, resumed.error());
+  if (call.stream) co_return co_await send_stream(desk, dossier, from, exchange);
+  if (call.wait) co_return co_await send_whole(desk, dossier, exchange);
+  co_await exchange.respond(json_response(generation_object(desk, *dossier), 202));
+}
+
+asio::awaitable<void> resume_by_generation(Desk& desk, HttpRequest request, Exchange& exchange) {
+  const auto found = desk.find(view(request), request.principal);
+  if (!found) co_return co_await refuse(exchange, found.error());
+  Result<ResumeCall> call = parse_resume(request.body);
+  if (!call) co_return co_await refuse(exchange, call.error());
+  co_await resume(desk, *found, *std::move(call), digest(request.body), exchange);
+}
+
+asio::awaitable<void> resume_by_pause(Desk& desk, HttpRequest request, Exchange& exchange) {
+  Result<ResumeCall> call = parse_resume(request.body);
+  if (!call) co_return co_await refuse(exchange, call.error());
+  if (call->pause_id.empty())
+    co_return co_await refuse(exchange,
+                              {Code::kInvalidArgument, "pause_id must say which pause", {}, false, "pause_id"});
+  const auto found = desk.find_pause(call->pause_id, request.principal);
+  if (!found) co_return co_await refuse(exchange, found.error());
+  co_await resume(desk, *found, *std::move(call), digest(request.body), exchange);
+}
+
+HttpResponse paused_response(const Desk& desk, const Dossier& dossier) {
+  const PauseTicket* ticket = dossier.recording.pause();
+  // It may have been resumed by another call by now; then its last pause is what was reached.
+  if (!ticket && !dossier.recording.tickets().empty()) ticket = &dossier.recording.tickets().back();
+  if (ticket) return json_response(pause_object(desk, dossier, *ticket));
+  return error_response(Error{Code::kWrongState, "it went on before the pause could be told", {}, true});
+}
+
+asio::awaitable<void> pause(Desk& desk, HttpRequest request, Exchange& exchange) {
+  const auto found = desk.find(view(request), request.principal);
+  if (!found) co_return co_await refuse(exchange, found.error());
+  const Result<void> paused = co_await desk.pause(*found, WaitReason::kUser);
+  if (!paused) co_return co_await refuse(exchange, paused.error());
+  co_await exchange.respond(paused_response(desk, **found));
+}
+
+HttpResponse will_be_cancelled(std::string_view client_id) {
+  json::object answer{{"object", "generation"}, {"client_id", client_id}, {"state", "unknown"}};
+  answer["will_be_cancelled"] = true;
+  return json_response(answer, 202);
+}
+
+asio::awaitable<void> cancel(Desk& desk, HttpRequest request, Exchange& exchange) {
+  const auto found = desk.find(view(request), request.principal);
+  constexpr std::string_view kClient = "client:";
+  if (!found && found.error().code == Code::kNotFound && view(request).starts_with(kClient)) {
+    const std::string_view client_id = view(request).substr(kClient.size());
+    desk.cancel_unborn(client_id, request.principal);
+    co_return co_await exchange.respond(will_be_cancelled(client_id));
+  }
+  if (!found) co_return co_await refuse(exchange, found.error());
+  const Result<void> cancelled = co_await desk.cancel(*found, EndReason::kCancelled);
+  if (!cancelled) co_return co_await refuse(exchange, cancelled.error());
+  co_await exchange.respond(json_response(generation_object(desk, **found)));
+}
+
+// -------------------------------------------------------------------------------------------------------- sessions
+
+enum class OfAll { kPause, kCancel };
+
+Error no_session(const HttpRequest& request) {
+  return {Code::kNotFound, "there is no such session", std::string(view(request)), false};
+}
+
+HttpResponse list_response(json::array data) {
+  json::object answer{{"object", "list"}};
+  answer["data"] = std::move(data);
+  return json_response(answer);
+}
+
+asio::awaitable<void> all_of_session(Desk& desk, OfAll what, HttpRequest request, Exchange& exchange) {
+  const auto generations = desk.of_session(view(request), request.principal);
+  if (generations.empty()) co_return co_await refuse(exchange, no_session(request));
+  json::array data;
+  for (const auto& dossier : generations) {
+    if (dossier->recording.ended()) continue;
+    Result<void> done;
+    if (what == OfAll::kPause)
+      done = co_await desk.pause(dossier, WaitReason::kUser);
+    else
+      done = co_await desk.cancel(dossier, EndReason::kCancelled);
+    // One that ends meanwhile is as good as paused.
+    if (!done && done.error().code != Code::kWrongState) co_return co_await refuse(exchange, done.error());
+    data.emplace_back(generation_object(desk, *dossier));
+  }
+  co_await exchange.respond(list_response(std::move(data)));
+}
+
+HttpResponse get_session(Desk& desk, const HttpRequest& request) {
+  const auto generations = desk.of_session(view(request), request.principal);
+  if (generations.empty()) return error_response(no_session(request));
+  json::array data;
+  for (const auto& dossier : generations) data.emplace_back(generation_object(desk, *dossier));
+  json::object answer{{"id", view(request)}, {"object", "session"}};
+  answer["generations"] = std::move(data);
+  return json_response(answer);
+}
+
+// ---------------------------------------------------------------------------------------------------- tokens, inspect
+
+json::object row_object(Position position, const JournalRow& row, const Vocabulary& vocabulary) {
+  json::object object{{"index", position}, {"id", raw(row.token)}};
+  object["bytes"] = bytes_array(vocabulary.bytes(row.token));
+  object["origin"] = to_string(row.origin);
+  if (row.origin == Origin::kPrompt) return object;
+  object["logprob"] = row.logprob;
+  object["entropy"] = row.entropy;
+  object["margin"] = row.margin;
+  return object;
+}
+
+// The journal, as far as it may be seen: held-back tokens are not in it.
+HttpResponse tokens(Desk& desk, const HttpRequest& request) {
+  const auto found = desk.find(view(request), request.principal);
+  if (!found) return error_response(found.error());
+  const Result<std::int64_t> from = number_parameter(request, "from", 0, 0, limits::kTokensMax);
+  const Result<std::int64_t> limit = number_parameter(request, "limit", 1000, 1, limits::kTokensPageMax);
+  if (!from || !limit) return error_response(from ? limit.error() : from.error());
+  const Dossier& dossier = **found;
+  const auto n_prompt = static_cast<std::int64_t>(dossier.prompt.size());
+  const auto& rows = dossier.recording.text().rows;
+  const std::int64_t n_rows = n_prompt + static_cast<std::int64_t>(rows.size());
+  const std::int64_t end = std::min(n_rows, *from + *limit);
+  json::array data;
+  for (std::int64_t i = *from; i < end; ++i) {
+    JournalRow of_prompt;
+    if (i < n_prompt) of_prompt.token = dossier.prompt[static_cast<std::size_t>(i)];
+    const JournalRow& row = i < n_prompt ? of_prompt : rows[static_cast<std::size_t>(i - n_prompt)];
+    data.emplace_back(row_object(static_cast<Position>(i), row, desk.core().vocabulary()));
+  }
+  json::object answer{{"object", "list"}, {"n_prompt", n_prompt}, {"n_tokens", n_rows}, {"has_more", end < n_rows}};
+  answer["data"] = std::move(data);
+  return json_response(answer);
+}
+
+HttpResponse inspection_response(Desk& desk, const Dossier& dossier, const Inspection& seen) {
+  const Vocabulary& vocabulary = desk.core().vocabulary();
+  json::array next;
+  for (const TokenLogprob& candidate : seen.next) {
+    json::object one{{"id", raw(candidate.token)}, {"logprob", candidate.logprob}};
+    one["bytes"] = bytes_array(vocabulary.bytes(candidate.token));
+    next.emplace_back(std::move(one));
+  }
+  const PauseTicket* ticket = dossier.recording.pause();
+  json::object answer{{"object", "inspection"}, {"id", dossier.id()}, {"has_logits", !seen.next.empty()}};
+  answer["pause"] = ticket ? json::value(pause_object(desk, dossier, *ticket)) : json::value();
+  answer["entropy"] = seen.next_entropy;
+  answer["next"] = std::move(next);
+  return json_response(answer);
+}
+
+asio::awaitable<void> inspect(Desk& desk, HttpRequest request, Exchange& exchange) {
+  const auto found = desk.find(view(request), request.principal);
+  if (!found) co_return co_await refuse(exchange, found.error());
+  const Result<std::int64_t> n_next = number_parameter(request, "top", 10, 0, limits::kTopLogprobsMax);
+  if (!n_next) co_return co_await refuse(exchange, n_next.error());
+  const Result<Inspection> seen = co_await desk.inspect(*found, static_cast<std::int32_t>(*n_next));
+  if (!seen) co_return co_await refuse(exchange, seen.error());
+  co_await exchange.respond(inspection_response(desk, **found, *seen));
+}
+
+}  // namespace
+
+void add_generation_routes(Router& router, Desk& desk) {
+  const auto seen = [&](std::string_view pattern, Look what) {
+    router.add("GET", pattern, Scope::kUse, when_ready(desk, look(desk, std::move(what))));
+  };
+  const auto done = [&](std::string method, std::string_view pattern, auto handler) {
+    router.add(std::move(method), pattern, Scope::kUse,
+               when_ready(desk, [&desk, handler](HttpRequest request, Exchange& exchange) {
+                 return handler(desk, std::move(request), exchange);
+               }));
+  };
+  seen("/v1/generations", list);
+  seen("/v1/generations/*", get);
+  seen("/v1/generations/*/tokens", tokens);
+  seen("/v1/sessions/*", get_session);
+  done("GET", "/v1/generations/*/inspect", inspect);
+  done("POST", "/v1/generations/*/pause", pause);
+  done("POST", "/v1/generations/*/resume", resume_by_generation);
+  done("POST", "/v1/generations/*/cancel", cancel);
+  done("POST", "/v1/resume", resume_by_pause);
+  for (const auto& [name, what] : {std::pair("pause", OfAll::kPause), std::pair("cancel", OfAll::kCancel)})
+    done("POST", "/v1/sessions/*/" + std::string(name),
+         [what = what](Desk& d, HttpRequest request, Exchange& exchange) {
+           return all_of_session(d, what, std::move(request), exchange);
+         });
+}
+
+}  // namespace fermata::api

@@ -1,0 +1,173 @@
+// The routes that OpenAI's clients know.
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "api/call.h"
+#include "api/names.h"
+#include "api/records.h"
+#include "api/respond.h"
+#include "api/routes.h"
+#include "api/send_answer.h"
+#include "base/limits.h"
+#include "generation/text_stream.h"
+
+namespace fermata::api {
+namespace {
+
+namespace asio = boost::asio;
+
+// Long bodies are read elsewhere than where all streams are served.
+template <class Work>
+auto in_pool(Desk& desk, Work work) -> asio::awaitable<decltype(work())> {
+  std::optional<decltype(work())> result;
+  co_await asio::co_spawn(
+      desk.pool(),
+      [&]() -> asio::awaitable<void> {
+        result.emplace(work());
+        co_return;
+      },
+      asio::use_awaitable);
+  co_return *std::move(result);
+}
+
+asio::awaitable<void> complete(Desk& desk, Route route, HttpRequest request, Exchange& exchange) {
+  Result<Call> call = co_await in_pool(desk, [&] { return parse_call(route, request.body); });
+  if (!call) co_return co_await refuse(exchange, call.error());
+  const std::string_view key = request.header("idempotency-key");
+  if (call->fermata.idempotency_key.empty()) call->fermata.idempotency_key = key.substr(0, limits::kNameBytesMax);
+  const bool streams = call->stream;
+  Result<Desk::Opened> opened = co_await desk.open(*std::move(call), request.principal, digest(request.body));
+  if (!opened) co_return co_await refuse(exchange, opened.error());
+  if (streams) co_return co_await send_stream(desk, opened->dossier, 0, exchange);
+  co_await send_whole(desk, opened->dossier, exchange);
+}
+
+json::object model_object(const Desk& desk) {
+  const EngineInfo& info = desk.info();
+  return {{"id", desk.options().model_name},
+          {"object", "model"},
+          {"created", static_cast<std::int64_t>(desk.unix_time({}))},
+          {"owned_by", "fermata"},
+          {"fermata", json::object{{"fingerprint", info.fingerprint},
+                                   {"n_ctx", info.n_cells},
+                                   {"n_ctx_train", info.n_ctx_train},
+                                   {"n_vocab", info.n_vocab}}}};
+}
+
+HttpResponse list_models(Desk& desk, const HttpRequest&) {
+  json::object answer{{"object", "list"}};
+  answer["data"] = json::array{model_object(desk)};
+  return json_response(answer);
+}
+
+HttpResponse get_model(Desk& desk, const HttpRequest& request) {
+  Call call;
+  call.model = request.parts.front();
+  const Result<void> known = desk.check_model(call);
+  return known ? json_response(model_object(desk)) : error_response(known.error());
+}
+
+struct TokenizeCall {
+  std::string content;
+  bool add_special = false;
+  bool parse_special = true;
+  bool with_pieces = false;
+};
+
+// As llama-server has it.
+Result<TokenizeCall> parse_tokenize(std::string_view body) {
+  const Result<json::value> value = parse_json(body);
+  if (!value) return value.error();
+  if (!value->is_object()) return invalid(kWholeBody, "the body must be an object", in_words(*value));
+  Complaints complaints;
+  FieldReader fields(value->get_object(), "", complaints);
+  TokenizeCall call;
+  call.content = fields.string("content", limits::kJsonBytesMax).value_or("");
+  call.add_special = fields.boolean("add_special").value_or(false);
+  call.parse_special = fields.boolean("parse_special").value_or(true);
+  call.with_pieces = fields.boolean("with_pieces").value_or(false);
+  constexpr std::string_view kKnown[] = {"content", "add_special", "parse_special", "with_pieces"};
+  fields.refuse_unread(kKnown);
+  if (complaints.any()) return complaints.first();
+  return call;
+}
+
+HttpResponse tokens_of(const Vocabulary& vocabulary, const TokenizeCall& call) {
+  std::vector<TokenId> tokens = call.add_special ? vocabulary.prompt_prefix() : std::vector<TokenId>();
+  for (const TokenId token : vocabulary.tokenize(call.content, call.parse_special ? Markers::kParse : Markers::kPlain))
+    tokens.push_back(token);
+  json::array list;
+  for (const TokenId token : tokens) {
+    if (call.with_pieces)
+      list.emplace_back(json::object{{"id", raw(token)}, {"piece", bytes_array(vocabulary.bytes(token))}});
+    else
+      list.emplace_back(raw(token));
+  }
+  json::object answer;
+  answer["tokens"] = std::move(list);
+  return json_response(answer);
+}
+
+asio::awaitable<void> tokenize(Desk& desk, HttpRequest request, Exchange& exchange) {
+  HttpResponse response = co_await in_pool(desk, [&] {
+    const Result<TokenizeCall> call = parse_tokenize(request.body);
+    return call ? tokens_of(desk.core().vocabulary(), *call) : error_response(call.error());
+  });
+  co_await exchange.respond(std::move(response));
+}
+
+// {"tokens": […]} -> {"content": "…"}; what is no UTF-8 shows as U+FFFD.
+HttpResponse text_of(const Vocabulary& vocabulary, std::string_view body) {
+  const Result<json::value> value = parse_json(body);
+  if (!value) return error_response(value.error());
+  const json::object* object = value->if_object();
+  const json::value* field = object ? object->if_contains("tokens") : nullptr;
+  if (!field || !field->is_array()) return error_response(invalid("tokens", "tokens must be an array of token ids"));
+  TextStream text(std::make_shared<const StopSet>(std::vector<std::string>{}));
+  std::string content;
+  for (const json::value& token : field->get_array()) {
+    const std::int64_t* id = token.if_int64();
+    if (!id || *id < 0 || *id >= vocabulary.n_tokens())
+      return error_response(invalid("tokens", "tokens must be ids of this model's vocabulary", in_words(token)));
+    content += text.push(vocabulary.bytes(TokenId{static_cast<std::int32_t>(*id)})).released;
+  }
+  content += text.finish().released;
+  return json_response(json::object{{"content", content}});
+}
+
+asio::awaitable<void> detokenize(Desk& desk, HttpRequest request, Exchange& exchange) {
+  HttpResponse response = co_await in_pool(desk, [&] { return text_of(desk.core().vocabulary(), request.body); });
+  co_await exchange.respond(std::move(response));
+}
+
+}  // namespace
+
+void add_openai_routes(Router& router, Desk& desk) {
+  const RouteOptions with_body{.needs_json_body = true};
+  for (const auto& [pattern, route] :
+       {std::pair("/v1/chat/completions", Route::kChat), std::pair("/v1/completions", Route::kCompletions)})
+    router.add("POST", pattern, Scope::kUse,
+               when_ready(desk,
+                          [&desk, route = route](HttpRequest request, Exchange& exchange) {
+                            return complete(desk, route, std::move(request), exchange);
+                          }),
+               with_body);
+  router.add("GET", "/v1/models", Scope::kUse, when_ready(desk, look(desk, list_models)));
+  router.add("GET", "/v1/models/**", Scope::kUse, when_ready(desk, look(desk, get_model)));
+  const auto both = [&](std::string_view name, auto handler) {
+    for (const std::string prefix : {"/", "/v1/"})
+      router.add("POST", prefix + std::string(name), Scope::kUse,
+                 when_ready(desk,
+                            [&desk, handler](HttpRequest request, Exchange& exchange) {
+                              return handler(desk, std::move(request), exchange);
+                            }),
+                 with_body);
+  };
+  both("tokenize", tokenize);
+  both("detokenize", detokenize);
+}
+
+}  // namespace fermata::api

@@ -1,0 +1,147 @@
+#include "api/send_answer.h"
+
+#include <utility>
+
+#include "api/records.h"
+#include "api/respond.h"
+#include "api/stream_answer.h"
+#include "base/limits.h"
+
+namespace fermata::api {
+namespace {
+
+namespace asio = boost::asio;
+
+// Somebody has to resume it, and its reader is not the cause.
+bool is_for_the_client(const PauseRecord& record) {
+  return needs_resume(record.reason) && record.reason != WaitReason::kSlowReader;
+}
+
+bool returns_pauses(const Dossier& dossier) { return dossier.options.on_pause == OnPause::kReturn; }
+
+Usage usage_at(const Dossier& dossier, const PauseRecord& record) {
+  Usage usage;
+  usage.n_prompt = static_cast<Position>(dossier.prompt.size());
+  usage.n_generated = record.at - usage.n_prompt;
+  return usage;
+}
+
+// What clients that cannot read a body, or read the headers first, find there.
+std::vector<std::pair<std::string, std::string>> headers_of(const Dossier& dossier) {
+  std::vector<std::pair<std::string, std::string>> headers = {{"x-fermata-generation", dossier.id()}};
+  if (!dossier.head.session.empty()) headers.emplace_back("x-fermata-session", dossier.head.session);
+  return headers;
+}
+
+// Appends what an entry is to a stream. True if the stream ends with it.
+bool say(const Desk& desk, const Dossier& dossier, std::size_t place, StreamAnswer& answer, std::string& out) {
+  const LogEntry& entry = dossier.recording.log()[place];
+  if (const auto* text = std::get_if<TextEvent>(&entry.what)) {
+    out += answer.text(*text);
+    return false;
+  }
+  if (const auto* finish = std::get_if<FinishEvent>(&entry.what)) {
+    out += answer.finish(*finish);
+    return true;
+  }
+  const TextCount& sent = answer.sent();
+  const auto* paused = std::get_if<LogEntry::Paused>(&entry.what);
+  out += answer.event({paused ? "paused" : "resumed", place, sent.n_bytes, sent.n_utf16});
+  if (!paused || !returns_pauses(dossier)) return false;
+  const PauseTicket& ticket = dossier.recording.tickets()[paused->ticket];
+  if (!is_for_the_client(ticket.record)) return false;
+  out += answer.pause_return(pause_object(desk, dossier, ticket), usage_at(dossier, ticket.record));
+  return true;
+}
+
+// The reader is registered as long as this lives.
+class Reading {
+ public:
+  Reading(Desk& desk, std::shared_ptr<Dossier> dossier, std::size_t from, Exchange& exchange)
+      : desk_(desk), dossier_(std::move(dossier)), exchange_(exchange), cursor(from) {
+    desk_.reader_comes(dossier_, &cursor);
+    exchange_.on_gone([weak = std::weak_ptr<Dossier>(dossier_)] {
+      if (const auto alive = weak.lock()) alive->changed.notify();
+    });
+  }
+  ~Reading() { desk_.reader_leaves(dossier_, &cursor, !got_all && exchange_.is_gone()); }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+ private:
+  Desk& desk_;
+  std::shared_ptr<Dossier> dossier_;
+  Exchange& exchange_;
+
+ public:
+  std::size_t cursor;
+  bool got_all = false;
+};
+
+}  // namespace
+
+asio::awaitable<void> send_stream(Desk& desk, std::shared_ptr<Dossier> dossier, std::size_t from, Exchange& exchange) {
+  Reading reading(desk, dossier, from, exchange);
+  const std::vector<LogEntry>& log = dossier->recording.log();
+  HttpResponse head;
+  head.content_type = "text/event-stream; charset=utf-8";
+  head.headers = headers_of(*dossier);
+  head.headers.emplace_back("cache-control", "no-cache");
+  head.headers.emplace_back("x-accel-buffering", "no");
+  StreamAnswer answer(dossier->head, desk.core().vocabulary());
+  std::string piece = answer.begin();
+  for (std::size_t i = 0; i < from; ++i)  // an earlier stream sent these
+    if (const auto* text = std::get_if<TextEvent>(&log[i].what)) answer.skip(*text);
+  bool is_here = co_await exchange.begin_stream(std::move(head));
+  while (is_here) {
+    for (; reading.cursor < log.size() && !reading.got_all && piece.size() < limits::kStreamPieceBytesMax;
+         ++reading.cursor)
+      reading.got_all = say(desk, *dossier, reading.cursor, answer, piece);
+    if (!piece.empty()) is_here = co_await exchange.write(std::exchange(piece, {}));
+    if (!is_here || reading.got_all) break;
+    if (reading.cursor < log.size()) continue;
+    desk.reader_caught_up(dossier);
+    const bool has_news = co_await dossier->changed.wait(milliseconds(limits::kKeepAliveMs));
+    if (exchange.is_gone()) break;
+    if (!has_news) piece = answer.keep_alive();
+  }
+  if (reading.got_all && is_here) co_await exchange.end_stream();
+}
+
+asio::awaitable<void> send_whole(Desk& desk, std::shared_ptr<Dossier> dossier, Exchange& exchange) {
+  Reading reading(desk, dossier, Desk::kTakesAll, exchange);
+  const Recording& recording = dossier->recording;
+  HttpResponse response;
+  while (!recording.ended()) {
+    const PauseTicket* pause = recording.pause();
+    if (pause && is_for_the_client(pause->record)) {
+      reading.got_all = true;  // whoever hears of a pause has not gone away, if its connection ends now
+      if (returns_pauses(*dossier)) {
+        response = json_response(paused_answer(dossier->head, recording.text(), pause_object(desk, *dossier, *pause),
+                                               usage_at(*dossier, pause->record), desk.core().vocabulary()));
+        break;
+      }
+      const Duration waited = desk.clock().now() - pause->reached;
+      if (waited >= milliseconds(limits::kPauseWaitMs)) {
+        response =
+            error_response(Error{Code::kPaused, "the generation is paused; resume it, or ask for it as a stream", {}},
+                           {{"pause", pause_object(desk, *dossier, *pause)}, {"generation", dossier->id()}});
+        break;
+      }
+    }
+    reading.got_all = false;
+    co_await dossier->changed.wait(milliseconds(limits::kKeepAliveMs));
+    if (exchange.is_gone()) co_return;
+  }
+  if (recording.ended()) {
+    const FinishEvent& end = *recording.end();
+    response = finish_reason(end.reason)
+                   ? json_response(whole_answer(dossier->head, recording.text(), end, desk.core().vocabulary()))
+                   : error_response(end_error(end));
+  }
+  for (auto& header : headers_of(*dossier)) response.headers.push_back(std::move(header));
+  reading.got_all = true;
+  co_await exchange.respond(std::move(response));
+}
+
+}  // namespace fermata::api

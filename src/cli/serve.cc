@@ -1,0 +1,118 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/complain.h"
+#include "cli/exit_codes.h"
+#include "cli/open_engine.h"
+#include "server/server.h"
+
+namespace fermata::cli {
+namespace {
+
+struct ServeSettings {
+  EngineFlags engine;
+  ServerOptions server;
+  std::string model_name;
+  double drain_s = 30;
+};
+
+Result<LoadedModel> load(const ServeSettings& settings) {
+  Result<OpenedEngine> opened = open_engine(settings.engine);
+  if (!opened) return opened.error();
+  opened->tell_without_chat();
+  LoadedModel loaded;
+  loaded.path = settings.engine.engine == "fake" ? "" : named_model(settings.engine).value_or(default_model_path());
+  loaded.name = !settings.model_name.empty() ? settings.model_name : opened->engine->info().model_name;
+  std::replace(loaded.name.begin(), loaded.name.end(), ' ', '-');  // it stands in URLs
+  loaded.engine = std::move(opened->engine);
+  loaded.chat = std::move(opened->chat);
+  return loaded;
+}
+
+void tell_ready(const EngineInfo& info, const std::string& model, const std::string& url) {
+  std::printf(
+      "fermata serves %s at %s\n"
+      "  exact   %s: %s\n"
+      "  pool    %d tokens, shared by all generations\n"
+      "  try     curl %s/v1/chat/completions -H 'Content-Type: application/json' \\\n"
+      "            -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Why is the sky blue?\"}], \"stream\": "
+      "true}'\n"
+      "  pause   curl -X POST -H 'Content-Type: application/json' %s/v1/generations/GEN_ID/pause   (then .../resume)\n"
+      "  stop    Ctrl-C\n",
+      model.c_str(), url.c_str(), info.exactness.with_neighbours ? "yes" : "no", info.exactness.why.c_str(),
+      info.n_cells, url.c_str(), url.c_str());
+  std::fflush(stdout);
+}
+
+int run_server(ServeSettings& settings, InterruptSignal& signals) {
+  settings.server.drain = milliseconds(static_cast<std::int64_t>(settings.drain_s * 1e3));
+  ServerEvents events;
+  events.listening = [&](const std::string& url, std::function<void()> ask_to_stop) {
+    std::fprintf(stderr, "listening at %s; the model is being loaded\n", url.c_str());
+    signals.on_first(std::move(ask_to_stop));
+  };
+  events.ready = tell_ready;
+  events.draining = [](std::size_t n_alive) {
+    if (n_alive > 0) std::fprintf(stderr, "stopping; %zu generations are alive (Ctrl-C again ends them)\n", n_alive);
+  };
+  const Result<void> served = serve(
+      settings.server, [&] { return load(settings); }, std::move(events));
+  signals.leave_at_once();
+  return served ? kOk : complain(served.error());
+}
+
+void add_address(CLI::App& command, ServeSettings& settings) {
+  ServerOptions& server = settings.server;
+  const std::string group = "Address and who may come";
+  command.add_option("--host", server.host, "Address to listen at; another than loopback needs --api-key-file")
+      ->group(group)
+      ->envname("FERMATA_HOST")
+      ->capture_default_str();
+  command.add_option("--port", server.port, "Port; 0 takes any free one")
+      ->group(group)
+      ->envname("FERMATA_PORT")
+      ->capture_default_str();
+  command.add_option("--allow-host", server.hosts, "Another name in the Host header by which we may be called")
+      ->group(group)
+      ->envname("FERMATA_ALLOW_HOST");
+  command.add_option("--allow-origin", server.origins, "Web pages that may call us (CORS), as https://name[:port]")
+      ->group(group)
+      ->envname("FERMATA_ALLOW_ORIGIN");
+  command.add_option("--api-key-file", server.api_key_file, "Who may come, with tenant and scopes (docs/security.md)")
+      ->group(group)
+      ->envname("FERMATA_API_KEY_FILE");
+}
+
+}  // namespace
+
+Command add_serve(CLI::App& app) {
+  auto settings = std::make_shared<ServeSettings>();
+  settings->engine.n_ctx = 8192;
+  CLI::App* command = app.add_subcommand("serve", "Serve the OpenAI API with a pause button");
+  command->footer(
+      "Every flag is also a key of the file that --config names (TOML: port = 8081), and most a variable FERMATA_….\n"
+      "Examples:\n"
+      "  fermata serve\n"
+      "  fermata serve --port 0 --engine fake\n"
+      "  fermata serve -m model.gguf --kv q8_0 -c 32768 --host 0.0.0.0 --api-key-file keys.json\n"
+      "docs/api.md lists what is served.");
+  command->set_config("--config", "", "TOML file with these flags as keys")->envname("FERMATA_CONFIG");
+  add_address(*command, *settings);
+  command->add_option("--model-name", settings->model_name, "What clients call the model; its own name if left out")
+      ->envname("FERMATA_MODEL_NAME");
+  command->add_option("--alias", settings->server.model_aliases, "Another name for it; repeatable");
+  command->add_option("--drain", settings->drain_s, "Seconds that running generations may take to end when stopping")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->envname("FERMATA_DRAIN")
+      ->capture_default_str();
+  settings->engine.add_to(*command);
+  return [settings](InterruptSignal& signals) { return run_server(*settings, signals); };
+}
+
+}  // namespace fermata::cli

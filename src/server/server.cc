@@ -1,0 +1,166 @@
+#include "server/server.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "api/desk.h"
+#include "api/listener.h"
+#include "api/respond.h"
+#include "api/routes.h"
+#include "base/limits.h"
+#include "runtime/core.h"
+
+namespace fermata {
+namespace {
+
+namespace asio = boost::asio;
+using namespace api;
+
+// The parts, in the order in which they are made; they go in the other.
+class Server {
+ public:
+  Server(const ServerOptions& options, std::function<Result<LoadedModel>()> load, ServerEvents events)
+      : options_(options), load_(std::move(load)), events_(std::move(events)) {}
+
+  Result<void> run() {
+    Result<void> listens = listen();
+    if (!listens) return listens;
+    std::thread loader([this] {
+      auto loaded = std::make_shared<Result<LoadedModel>>(load_());
+      asio::post(io_, [this, loaded] { on_loaded(*loaded); });
+    });
+    asio::co_spawn(io_, sweep(), asio::detached);
+    io_.run();
+    loader.join();
+    return outcome_;
+  }
+
+  ~Server() {
+    core_.reset();  // its thread calls into the io_context no more
+    desk_.reset();
+  }
+
+ private:
+  Result<void> listen();
+  void on_loaded(Result<LoadedModel>& loaded);
+  void asked_to_stop();
+  asio::awaitable<void> stop();
+  asio::awaitable<void> sweep();
+  asio::awaitable<void> sleep(Duration duration);
+
+  const ServerOptions& options_;
+  std::function<Result<LoadedModel>()> load_;
+  ServerEvents events_;
+  SystemClock clock_;
+  asio::io_context io_{1};
+  std::optional<LoadedModel> model_;
+  std::unique_ptr<Core> core_;
+  std::unique_ptr<Desk> desk_;
+  Router router_;
+  std::optional<Guard> guard_;
+  std::unique_ptr<Listener> listener_;
+  bool was_asked_ = false;  // to stop
+  bool hurry_ = false;      // and again
+  bool is_over_ = false;
+  Result<void> outcome_;
+};
+
+Result<void> Server::listen() {
+  DeskOptions desk;
+  desk.model_aliases = options_.model_aliases;
+  desk_ = std::make_unique<Desk>(io_.get_executor(), clock_, std::move(desk));
+  add_openai_routes(router_, *desk_);
+  add_generation_routes(router_, *desk_);
+  add_event_routes(router_, *desk_);
+  add_service_routes(router_, *desk_);
+
+  GuardOptions guard;
+  guard.hosts = options_.hosts;
+  guard.origins = options_.origins;
+  if (!options_.api_key_file.empty()) {
+    Result<ApiKeys> keys = ApiKeys::load(options_.api_key_file);
+    if (!keys) return keys.error();
+    guard.keys = std::make_shared<const ApiKeys>(*std::move(keys));
+  }
+  Result<Guard> made = Guard::make(std::move(guard));
+  if (!made) return made.error();
+  guard_.emplace(*std::move(made));
+
+  ListenerOptions address;
+  address.host = options_.host;
+  address.port = options_.port;
+  Result<std::unique_ptr<Listener>> listener = Listener::bind(
+      io_.get_executor(), clock_, router_, *guard_, [](const Error& error) { return error_response(error); },
+      std::move(address));
+  if (!listener) return listener.error();
+  listener_ = *std::move(listener);
+  listener_->start();
+  events_.listening(listener_->url(), [this] { asio::post(io_, [this] { asked_to_stop(); }); });
+  return {};
+}
+
+void Server::on_loaded(Result<LoadedModel>& loaded) {
+  if (is_over_) return;
+  if (!loaded) {
+    outcome_ = loaded.error();
+    asio::co_spawn(io_, stop(), asio::detached);
+    return;
+  }
+  model_.emplace(*std::move(loaded));
+  core_ = std::make_unique<Core>(std::move(model_->engine), clock_, options_.loop);
+  desk_->serve(*core_, model_->chat.get(), model_->name, model_->path);
+  events_.ready(core_->info(), model_->name, listener_->url());
+}
+
+asio::awaitable<void> Server::sleep(Duration duration) {
+  asio::steady_timer timer(io_, std::chrono::nanoseconds(duration.ns));
+  boost::system::error_code ignored;
+  co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+}
+
+asio::awaitable<void> Server::sweep() {
+  while (!is_over_) {
+    co_await sleep(milliseconds(limits::kDeskSweepMs));
+    if (!is_over_ && desk_->ready()) desk_->sweep();
+  }
+}
+
+void Server::asked_to_stop() {
+  if (std::exchange(was_asked_, true)) {
+    hurry_ = true;
+    return;
+  }
+  asio::co_spawn(io_, stop(), asio::detached);
+}
+
+// What runs may end by itself; what is paused cannot, nor what waits in a queue behind it.
+asio::awaitable<void> Server::stop() {
+  if (std::exchange(is_over_, true)) co_return;
+  if (desk_->ready()) {
+    desk_->begin_drain();
+    events_.draining(desk_->n_alive());
+    const Instant begun = clock_.now();
+    while (desk_->n_running() > 0 && !hurry_ && clock_.now() - begun < options_.drain)
+      co_await sleep(milliseconds(limits::kDrainLookMs));
+    co_await desk_->cancel_all(EndReason::kShutdown);
+  }
+  co_await listener_->stop(milliseconds(limits::kHttpLingerMs));
+  io_.stop();
+}
+
+}  // namespace
+
+Result<void> serve(const ServerOptions& options, std::function<Result<LoadedModel>()> load, ServerEvents events) {
+  return Server(options, std::move(load), std::move(events)).run();
+}
+
+}  // namespace fermata

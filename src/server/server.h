@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "engine/chat_template.h"
+#include "engine/engine.h"
+#include "runtime/engine_loop.h"
+
+namespace fermata {
+
+// What a loader brings.
+struct LoadedModel {
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<ChatTemplate> chat;  // may be null
+  std::string name;
+  std::string path;
+};
+
+struct ServerOptions {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 8080;         // 0: any free one
+  std::vector<std::string> hosts;    // other names by which we may be called
+  std::vector<std::string> origins;  // web pages that may call us
+  std::string api_key_file;          // empty: none
+  std::vector<std::string> model_aliases;
+  Duration drain = seconds(30);  // what runs may take to end when the server is told to stop
+  LoopOptions loop;
+};
+
+// What it tells its operator, in the order in which it happens; called on the thread that runs it.
+struct ServerEvents {
+  // `ask_to_stop` may be called from any thread while serve() runs: the first time it drains, the second time it
+  // hurries.
+  std::function<void(const std::string& url, std::function<void()> ask_to_stop)> listening = [](const auto&, auto) {};
+  std::function<void(const EngineInfo& info, const std::string& model, const std::string& url)> ready =
+      [](const auto&, const auto&, const auto&) {};
+  std::function<void(std::size_t n_alive)> draining = [](std::size_t) {};
+};
+
+// Serves until it is asked to stop: listens at once, answers 503 while `load` runs on a thread of its own, then serves.
+// Asked to stop it takes no more, lets what runs end for `drain`, tells every client that is left, and returns. An
+// error: it could not listen, or the model could not be loaded.
+Result<void> serve(const ServerOptions& options, std::function<Result<LoadedModel>()> load, ServerEvents events = {});
+
+}  // namespace fermata
