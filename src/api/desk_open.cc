@@ -83,7 +83,11 @@ Result<Generation> Desk::prepare(const Call& call, Prompt& prompt) const {
   prompt = *std::move(made);
   Request request = call.request;
   request.prompt = prompt.tokens;
-  return core_->prepare(std::move(request));
+  Result<Generation> generation = core_->prepare(std::move(request));
+  if (generation || call.route != Route::kChat || generation.error().field != "prompt") return generation;
+  Error error = std::move(generation).error();
+  error.field = "messages";
+  return error;
 }
 
 std::optional<Result<Desk::Opened>> Desk::repeated(const Call& call, const Principal& who,

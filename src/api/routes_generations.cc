@@ -106,7 +106,7 @@ asio::awaitable<void> resume(Desk& desk, std::shared_ptr<Dossier> dossier, Resum
   const Result<void> resumed = co_await desk.resume(dossier, call.pause_id, std::move(body_digest));
   if (!resumed) co_return co_await refuse(exchange, resumed.error());
   if (call.stream) co_return co_await send_stream(desk, dossier, from, exchange);
-  if (call.wait) co_return co_await send_whole(desk, dossier, exchange);
+  if (call.wait) co_return co_await send_whole(desk, dossier, from, exchange);
   co_await exchange.respond(json_response(generation_object(desk, *dossier), 202));
 }
 
@@ -118,12 +118,13 @@ asio::awaitable<void> resume_by_generation(Desk& desk, HttpRequest request, Exch
   co_await resume(desk, *found, *std::move(call), digest(request.body), exchange);
 }
 
+// Made here, since a braced temporary in a co_await expression is destroyed twice by g++ 12.
+Error no_pause_id() { return {Code::kInvalidArgument, "pause_id must say which pause", {}, false, "pause_id"}; }
+
 asio::awaitable<void> resume_by_pause(Desk& desk, HttpRequest request, Exchange& exchange) {
   Result<ResumeCall> call = parse_resume(request.body);
   if (!call) co_return co_await refuse(exchange, call.error());
-  if (call->pause_id.empty())
-    co_return co_await refuse(exchange,
-                              {Code::kInvalidArgument, "pause_id must say which pause", {}, false, "pause_id"});
+  if (call->pause_id.empty()) co_return co_await refuse(exchange, no_pause_id());
   const auto found = desk.find_pause(call->pause_id, request.principal);
   if (!found) co_return co_await refuse(exchange, found.error());
   co_await resume(desk, *found, *std::move(call), digest(request.body), exchange);

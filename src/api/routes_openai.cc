@@ -33,16 +33,22 @@ auto in_pool(Desk& desk, Work work) -> asio::awaitable<decltype(work())> {
   co_return *std::move(result);
 }
 
+Error long_key() {
+  return invalid("Idempotency-Key",
+                 "the header Idempotency-Key must have at most " + std::to_string(limits::kNameBytesMax) + " bytes");
+}
+
 asio::awaitable<void> complete(Desk& desk, Route route, HttpRequest request, Exchange& exchange) {
   Result<Call> call = co_await in_pool(desk, [&] { return parse_call(route, request.body); });
   if (!call) co_return co_await refuse(exchange, call.error());
   const std::string_view key = request.header("idempotency-key");
-  if (call->fermata.idempotency_key.empty()) call->fermata.idempotency_key = key.substr(0, limits::kNameBytesMax);
+  if (key.size() > limits::kNameBytesMax) co_return co_await refuse(exchange, long_key());
+  if (call->fermata.idempotency_key.empty()) call->fermata.idempotency_key = key;
   const bool streams = call->stream;
   Result<Desk::Opened> opened = co_await desk.open(*std::move(call), request.principal, digest(request.body));
   if (!opened) co_return co_await refuse(exchange, opened.error());
   if (streams) co_return co_await send_stream(desk, opened->dossier, 0, exchange);
-  co_await send_whole(desk, opened->dossier, exchange);
+  co_await send_whole(desk, opened->dossier, 0, exchange);
 }
 
 json::object model_object(const Desk& desk) {

@@ -54,6 +54,28 @@ bool say(const Desk& desk, const Dossier& dossier, std::size_t place, StreamAnsw
   return true;
 }
 
+// The pause that a whole answer ends with, if there is one: the first after `from`, also when it was resumed meanwhile.
+// A repeated request gets what the first one got.
+const PauseTicket* returned_pause(const Dossier& dossier, std::size_t from) {
+  if (!returns_pauses(dossier)) return nullptr;
+  for (const PauseTicket& ticket : dossier.recording.tickets())
+    if (ticket.log_end > from && is_for_the_client(ticket.record)) return &ticket;
+  return nullptr;
+}
+
+AnswerText text_until(const Dossier& dossier, std::size_t log_end) {
+  AnswerText text;
+  for (std::size_t i = 0; i < log_end; ++i)
+    if (const auto* said = std::get_if<TextEvent>(&dossier.recording.log()[i].what)) text.add(*said);
+  return text;
+}
+
+HttpResponse paused_response(Desk& desk, const Dossier& dossier, const PauseTicket& ticket) {
+  return json_response(paused_answer(dossier.head, text_until(dossier, ticket.log_end),
+                                     pause_object(desk, dossier, ticket), usage_at(dossier, ticket.record),
+                                     desk.core().vocabulary()));
+}
+
 // The reader is registered as long as this lives.
 class Reading {
  public:
@@ -97,7 +119,10 @@ asio::awaitable<void> send_stream(Desk& desk, std::shared_ptr<Dossier> dossier, 
     for (; reading.cursor < log.size() && !reading.got_all && piece.size() < limits::kStreamPieceBytesMax;
          ++reading.cursor)
       reading.got_all = say(desk, *dossier, reading.cursor, answer, piece);
-    if (!piece.empty()) is_here = co_await exchange.write(std::exchange(piece, {}));
+    if (!piece.empty()) {
+      is_here = co_await exchange.write(piece);
+      piece.clear();
+    }
     if (!is_here || reading.got_all) break;
     if (reading.cursor < log.size()) continue;
     desk.reader_caught_up(dossier);
@@ -108,19 +133,14 @@ asio::awaitable<void> send_stream(Desk& desk, std::shared_ptr<Dossier> dossier, 
   if (reading.got_all && is_here) co_await exchange.end_stream();
 }
 
-asio::awaitable<void> send_whole(Desk& desk, std::shared_ptr<Dossier> dossier, Exchange& exchange) {
+asio::awaitable<void> send_whole(Desk& desk, std::shared_ptr<Dossier> dossier, std::size_t from, Exchange& exchange) {
   Reading reading(desk, dossier, Desk::kTakesAll, exchange);
   const Recording& recording = dossier->recording;
   HttpResponse response;
-  while (!recording.ended()) {
+  const PauseTicket* returned = returned_pause(*dossier, from);
+  while (!returned && !recording.ended()) {
     const PauseTicket* pause = recording.pause();
     if (pause && is_for_the_client(pause->record)) {
-      reading.got_all = true;  // whoever hears of a pause has not gone away, if its connection ends now
-      if (returns_pauses(*dossier)) {
-        response = json_response(paused_answer(dossier->head, recording.text(), pause_object(desk, *dossier, *pause),
-                                               usage_at(*dossier, pause->record), desk.core().vocabulary()));
-        break;
-      }
       const Duration waited = desk.clock().now() - pause->reached;
       if (waited >= milliseconds(limits::kPauseWaitMs)) {
         response =
@@ -129,11 +149,13 @@ asio::awaitable<void> send_whole(Desk& desk, std::shared_ptr<Dossier> dossier, E
         break;
       }
     }
-    reading.got_all = false;
     co_await dossier->changed.wait(milliseconds(limits::kKeepAliveMs));
     if (exchange.is_gone()) co_return;
+    returned = returned_pause(*dossier, from);
   }
-  if (recording.ended()) {
+  if (returned) {
+    response = paused_response(desk, *dossier, *returned);
+  } else if (recording.ended()) {
     const FinishEvent& end = *recording.end();
     response = finish_reason(end.reason)
                    ? json_response(whole_answer(dossier->head, recording.text(), end, desk.core().vocabulary()))

@@ -14,7 +14,9 @@ namespace fermata::api {
 // From entry `from` of the log, as chunks.
 boost::asio::awaitable<void> send_stream(Desk& desk, std::shared_ptr<Dossier> dossier, std::size_t from,
                                          Exchange& exchange);
-// All of it, when it is there. A pause that the client did not ask to get is waited for, for a minute.
-boost::asio::awaitable<void> send_whole(Desk& desk, std::shared_ptr<Dossier> dossier, Exchange& exchange);
+// What comes after entry `from`, and the text before it, when it is all there. A pause that the client did not ask to
+// get is waited for, for a minute.
+boost::asio::awaitable<void> send_whole(Desk& desk, std::shared_ptr<Dossier> dossier, std::size_t from,
+                                        Exchange& exchange);
 
 }  // namespace fermata::api

@@ -106,7 +106,9 @@ std::string default_model_path() {
 Result<OpenedEngine> open_engine(const EngineFlags& flags) {
   OpenedEngine opened;
   if (flags.engine == "fake") {
-    opened.engine = std::make_unique<FakeEngine>(FakeOptions{});
+    FakeOptions options;
+    options.n_cells = flags.n_ctx;
+    opened.engine = std::make_unique<FakeEngine>(std::move(options));
     return opened;
   }
   const Result<LlamaOptions> options = llama_options(flags);

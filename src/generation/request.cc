@@ -27,20 +27,22 @@ Room room_of(const EngineInfo& info) {
 std::string tokens_in_words(std::int64_t n) { return std::to_string(n) + (n == 1 ? " token" : " tokens"); }
 
 Result<void> check_prompt(const std::vector<TokenId>& prompt, const Vocabulary& vocabulary) {
-  if (prompt.empty()) return Error{Code::kInvalidArgument, "prompt must have at least one token", "it has 0"};
+  if (prompt.empty())
+    return Error{Code::kInvalidArgument, "prompt must have at least one token", "it has 0", false, "prompt"};
   for (std::size_t i = 0; i < prompt.size(); ++i)
     if (!vocabulary.contains(prompt[i]))
       return Error{
           Code::kInvalidArgument, "prompt[" + std::to_string(i) + "] is not in the vocabulary",
-          "token " + std::to_string(raw(prompt[i])) + ", vocabulary 0.." + std::to_string(vocabulary.n_tokens() - 1)};
+          "token " + std::to_string(raw(prompt[i])) + ", vocabulary 0.." + std::to_string(vocabulary.n_tokens() - 1),
+          false, "prompt"};
   return {};
 }
 
 // Replaces n_tokens_max = -1 by what fits.
 Result<void> fit_lengths(Request& request, const EngineInfo& info) {
   if (request.n_tokens_max < -1)
-    return Error{Code::kInvalidArgument, "n_tokens_max must be -1 (as many as fit) or more",
-                 "it is " + std::to_string(request.n_tokens_max)};
+    return Error{Code::kInvalidArgument, "max_tokens must be -1 (as many as fit) or more",
+                 "it is " + std::to_string(request.n_tokens_max), false, "max_tokens"};
   const Room room = room_of(info);
   const std::string room_in_words = std::string(room.name) + " (" + tokens_in_words(room.n_tokens) + ")";
   const auto n_prompt = static_cast<std::int64_t>(request.prompt.size());
@@ -48,13 +50,14 @@ Result<void> fit_lengths(Request& request, const EngineInfo& info) {
   if (n_left < (request.n_tokens_max == 0 ? 0 : 1))
     return Error{Code::kTooLarge,
                  "prompt of " + tokens_in_words(n_prompt) + " leaves no room in " + room_in_words + "; shorten it",
-                 "n_prompt " + std::to_string(n_prompt) + ", limit " + std::to_string(room.n_tokens)};
+                 "n_prompt " + std::to_string(n_prompt) + ", limit " + std::to_string(room.n_tokens), false, "prompt"};
   if (request.n_tokens_max > n_left)
     return Error{Code::kTooLarge,
-                 "prompt of " + tokens_in_words(n_prompt) + " and n_tokens_max of " +
+                 "prompt of " + tokens_in_words(n_prompt) + " and max_tokens of " +
                      std::to_string(request.n_tokens_max) + " do not fit together in " + room_in_words,
-                 "n_prompt " + std::to_string(n_prompt) + ", n_tokens_max " + std::to_string(request.n_tokens_max) +
-                     ", limit " + std::to_string(room.n_tokens) + ", room for " + std::to_string(n_left)};
+                 "n_prompt " + std::to_string(n_prompt) + ", max_tokens " + std::to_string(request.n_tokens_max) +
+                     ", limit " + std::to_string(room.n_tokens) + ", room for " + std::to_string(n_left),
+                 false, "max_tokens"};
   if (request.n_tokens_max == -1) request.n_tokens_max = static_cast<std::int32_t>(n_left);
   return {};
 }

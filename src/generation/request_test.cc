@@ -72,15 +72,9 @@ TEST(RequestTest, EveryFieldThatCannotWorkIsRefusedByNameAndFigures) {
       {"together too long",
        [](Request& r) { r.n_tokens_max = 91; },
        Code::kTooLarge,
-       {"n_tokens_max", "10 tokens", "91", "100", "room for 90"}},
-      {"largest number",
-       [](Request& r) { r.n_tokens_max = INT32_MAX; },
-       Code::kTooLarge,
-       {"n_tokens_max", "2147483647"}},
-      {"n_tokens_max below -1",
-       [](Request& r) { r.n_tokens_max = -2; },
-       Code::kInvalidArgument,
-       {"n_tokens_max", "-2"}},
+       {"max_tokens", "10 tokens", "91", "100", "room for 90"}},
+      {"largest number", [](Request& r) { r.n_tokens_max = INT32_MAX; }, Code::kTooLarge, {"max_tokens", "2147483647"}},
+      {"max_tokens below -1", [](Request& r) { r.n_tokens_max = -2; }, Code::kInvalidArgument, {"max_tokens", "-2"}},
       {"empty stop",
        [](Request& r) {
          r.stop = {"a", ""};

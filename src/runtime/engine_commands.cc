@@ -113,6 +113,7 @@ void EngineLoop::on(Resume& resume, Instant) {
     return resume.reply.send(wrong_state("it has ended and cannot be resumed", live ? status_of(*live) : *ended));
   const bool is_meant = resume.only_from == WaitReason::kNone || resume.only_from == live->generation->wait_reason();
   if (live->is(State::kPaused) && !live->comes_back && is_meant) go_on(*live);
+  roster_.deliver(*live);  // whoever has the answer knows that it is no longer paused
   resume.reply.send(status_of(*live));
 }
 

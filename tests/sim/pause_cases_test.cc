@@ -145,6 +145,23 @@ TEST(CallsTogether, TheLastOfPauseResumePauseHolds) {
   EXPECT_EQ((*status.poll())->state, State::kPaused);
 }
 
+TEST(CallsTogether, WhatAnAnswerTellsWasSaidBefore) {
+  // Whoever has the answer to a pause or a resume and then reads the events finds the state that it tells of.
+  Pair pair;
+  const auto paused = pair.bench.pause(pair.a.id);
+  const auto told = [&] {
+    pair.bench.read(pair.a);
+    return pair.a.heard.states.back().state;
+  };
+  pair.in_next_step([&] { EXPECT_TRUE(!paused.poll() || told() == State::kPaused); });
+  EXPECT_EQ(told(), State::kPaused);
+  const auto resumed = pair.bench.resume(pair.a.id);
+  pair.in_next_step([&] {
+    EXPECT_TRUE(resumed.poll().has_value());
+    EXPECT_EQ(told(), State::kRunning) << "the resume was answered, and nothing said of it";
+  });
+}
+
 TEST(CallsTogether, AnInspectionSeesTheFrozenPointThoughAResumeIsBehindIt) {
   // Paused with its row uncomputed, so that the inspection takes a step.
   Pair pair;

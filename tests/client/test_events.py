@@ -1,0 +1,141 @@
+"""Events of one and of all, lists (CASES A9; WIRE section 7)."""
+
+import contextlib
+import json
+
+import pytest
+from websockets.sync.client import connect
+
+from server import WAIT_S
+from stream import Stream, text_of
+
+ASKED = {"prompt": "events", "max_tokens": 40, "ignore_eos": True, "seed": 31}
+
+
+def events(server, name, query="", headers=None):
+    return Stream(server, f"/v1/generations/{name}/events{query}", None, headers, method="GET")
+
+
+def read(stream):
+    found = []
+    while (event := stream.event()) is not None:
+        found.append({"id": int(event["id"]), "event": event["event"], **json.loads(event["data"])})
+    return found
+
+
+def test_reattached_without_gap_or_repeat(tiny):
+    live = Stream(tiny, "/v1/completions", {**ASKED, "stream": True, "fermata": {"pause_at": 20}})
+    name = live.generation
+    record = tiny.wait_for(name, "paused")["pause"]
+    first = events(tiny, name)
+    begun = []
+    while not begun or begun[-1]["event"] != "paused":
+        event = first.event()
+        begun.append({"id": int(event["id"]), "event": event["event"], **json.loads(event["data"])})
+    assert begun[-1]["pause"] == record
+    first.reset()
+    tiny.post("/v1/resume", {"pause_id": record["pause_id"]}).ok(202)
+    rest = read(events(tiny, name, headers={"Last-Event-ID": str(begun[-1]["id"])}))
+    whole = begun + rest
+    assert [e["id"] for e in whole] == [e["seq"] for e in whole] == list(range(len(whole)))
+    assert [e["event"] for e in whole if e["event"] != "token"] == ["paused", "resumed", "finished"]
+    assert "".join(e.get("text", "") for e in whole) == text_of(live.chunks()) == tiny.generation(name)["text"]
+    assert read(events(tiny, name)) == whole
+    assert read(events(tiny, name, "?from=7")) == whole[7:], "from is inclusive"
+    assert read(events(tiny, name, "?from=7", {"Last-Event-ID": "3"})) == whole[7:]
+    assert tiny.generation(name)["n_events"] == len(whole)
+    tokens = [t for e in whole for t in e.get("tokens", [])]
+    listed = tiny.get(f"/v1/generations/{name}/tokens").ok()
+    assert tokens == [row["id"] for row in listed["data"][listed["n_prompt"]:]]
+    over = tiny.get(f"/v1/generations/{name}/events?from={len(whole)}")
+    assert over.status == 204 and over.body == b""
+    assert tiny.get(f"/v1/generations/{name}/events", headers={"Last-Event-ID": str(len(whole) - 1)}).status == 204
+    assert tiny.get(f"/v1/generations/{name}/events?from=x").status == 400
+    assert tiny.get("/v1/generations/gen_0/events").status == 404
+
+
+def test_cancelled_from_another_connection(tiny):
+    live = Stream(tiny, "/v1/completions", {**ASKED, "max_tokens": 8000, "stream": True,
+                                            "fermata": {"on_disconnect": "continue"}})
+    begun, name = live.texts(10), live.generation
+    live.reset()
+    again = events(tiny, name)
+    told = [json.loads(again.event()["data"]) for _ in range(30)]
+    assert "".join(t["text"] for t in told).startswith(begun)
+    tiny.cancel(name).ok()
+    last = read(again)[-1]
+    assert (last["event"], last["end_reason"]) == ("finished", "cancelled")
+
+
+def following(server, query=""):
+    stream = Stream(server, f"/v1/events{query}", None, method="GET")
+    while b": following\n\n" not in stream.data:
+        assert stream._more()
+    return stream
+
+
+@contextlib.contextmanager
+def following_by(by, server, query):
+    """A function that takes the next event."""
+    if by == "sse":
+        source = following(server, query)
+        yield lambda: json.loads(source.event()["data"])
+        source.finish()
+    else:
+        with connect(f"ws://{server.host}:{server.port}/v1/events{query}", proxy=None) as source:
+            yield lambda: json.loads(source.recv(timeout=WAIT_S))
+
+
+@pytest.mark.parametrize("by", ["sse", "websocket"])
+def test_everything_of_everybody(tiny, by):
+    query = f"?session=E-{by}"
+    with following_by(by, tiny, query) as take:
+        hear_only_ones_own(tiny, by, take)
+
+
+def hear_only_ones_own(tiny, by, take):
+    tiny.post("/v1/completions", {**ASKED, "fermata": {"session": "somebody else"}}).ok()
+    names = [tiny.post("/v1/completions", {**ASKED, "fermata": {"session": f"E-{by}"}}).ok()["fermata"]["generations"][0]
+             for _ in range(2)]
+    for name in names:
+        told = []
+        while not told or told[-1]["type"] != "finished":
+            told.append(take())
+        assert {t["generation"] for t in told} == {name}
+        assert [t["seq"] for t in told] == list(range(len(told)))
+        assert "".join(t.get("text", "") for t in told) == tiny.generation(name)["text"]
+
+
+def test_only_some_types_of_events(tiny):
+    source = following(tiny, "?types=finished,paused&tag=blue")
+    tiny.post("/v1/completions", {**ASKED, "fermata": {"tags": ["red"]}}).ok()
+    paused = tiny.post("/v1/completions", {**ASKED, "fermata": {"tags": ["blue"], "pause_at": 3, "on_pause": "return"}}).ok()
+    tiny.cancel(paused["fermata"]["generations"][0]).ok()
+    assert [json.loads(source.event()["data"])["type"] for _ in range(2)] == ["paused", "finished"]
+    source.finish()
+
+
+def test_lists(tiny):
+    asked = {"prompt": "list", "max_tokens": 1, "ignore_eos": True}
+    names = []
+    for i in range(7):
+        named = {"session": f"L{i % 2}", "tags": ["listed", f"n{i}"], "metadata": {"i": i}}
+        names.append(tiny.post("/v1/completions", {**asked, "fermata": named}).ok()["fermata"]["generations"][0])
+    page = tiny.get("/v1/generations?tag=listed&limit=3").ok()
+    assert (page["object"], page["has_more"]) == ("list", True)
+    found = [g["id"] for g in page["data"]]
+    while page["has_more"]:
+        page = tiny.get(f"/v1/generations?tag=listed&limit=3&after={page['last_id']}").ok()
+        found += [g["id"] for g in page["data"]]
+    assert found == names[::-1]
+    assert (page["first_id"], page["last_id"]) == (names[0], names[0])
+    ids = lambda query: [g["id"] for g in tiny.get(f"/v1/generations?tag=listed&order=asc&{query}").ok()["data"]]
+    assert ids("") == names and ids("session=L1") == names[1::2] and ids("state=finished") == names
+    assert ids("state=paused") == [] and ids("reason=length") == names
+    created = int(tiny.generation(names[0])["created_at"])
+    assert ids(f"created_after={created - 1}") == names and ids(f"created_after={created + 100}") == []
+    assert [g["id"] for g in tiny.get("/v1/generations?tag=n3").ok()["data"]] == names[3:4]
+    for wrong in ("limit=0", "limit=1000", "limit=x", "order=up", "after=gen_0", "created_after=soon"):
+        assert tiny.get(f"/v1/generations?{wrong}").status == 400
+    record = tiny.generation(names[2])
+    assert record["metadata"] == {"i": 2} and record["tags"] == ["listed", "n2"]

@@ -1,0 +1,188 @@
+"""The server as a whole: while it loads, when it ends, under load (CASES A6, G1, G2)."""
+
+import asyncio
+import json
+import signal
+
+import pytest
+
+from server import tiny_model, until, WAIT_S
+from stream import Stream, finish_of, text_of
+
+LONG = {"prompt": "long", "max_tokens": 8000, "ignore_eos": True, "seed": 9, "stream": True}
+
+
+# --------------------------------------------------------------------------------------------------------- beginning
+
+
+def test_503_while_the_model_is_loaded(start):
+    server = start("-m", tiny_model(), "-c", "131072")  # a large pool: some time to be asked meanwhile
+    seen = []
+
+    def healthy():
+        seen.append(server.get("/health"))
+        return seen[-1].status == 200
+    refused = server.post("/v1/completions", {"prompt": "x"})
+    until(healthy, "it is ready")
+    assert seen[0].status == 503 and seen[0].json == {"status": "loading"}
+    assert refused.status == 503 and refused.headers["retry-after"] and "loaded" in refused.error["message"]
+    assert server.post("/v1/completions", {"prompt": "x", "max_tokens": 1}).status == 200
+    assert server.stop() == 0
+
+
+def test_a_model_that_cannot_be_loaded_ends_it(start, tmp_path):
+    (tmp_path / "bad.gguf").write_bytes(b"GGUF" + b"\0" * 100)
+    server = start("-m", str(tmp_path / "bad.gguf"))
+    assert server.process.wait(WAIT_S) != 0 and "bad.gguf" in "".join(server.log)
+
+
+def test_stopped_while_loading(start):
+    server = start("-m", tiny_model(), "-c", "131072")
+    assert server.stop() is not None
+
+
+def test_what_it_says_of_itself(tiny):
+    told = tiny.get("/v1/capabilities").ok()
+    assert told["exact"]["with_neighbours"] and told["interrupt"]["in_prefill"] and told["chat"]
+    assert told["limits"]["n_ctx"] == 16384 and told["model"]["name"] == "tiny"
+    assert tiny.get("/health").ok()["status"] == tiny.get("/v1/health").ok()["status"] == "ok"
+    for path, status in (("/v1/nowhere", 404), ("/v1/completions", 405), ("/", 404)):
+        refused = tiny.get(path)
+        assert refused.status == status and refused.error["type"] == "invalid_request_error"
+
+
+# --------------------------------------------------------------------------------------------------------------- end
+
+
+def test_sigterm_lets_what_runs_end(start):
+    server = start("-m", tiny_model(), "-c", "16384").ready()
+    live = [Stream(server, "/v1/completions", {**LONG, "max_tokens": 400, "seed": i}) for i in range(4)]
+    for one in live:
+        one.texts(1)
+    server.process.send_signal(signal.SIGTERM)
+    for one in live:
+        assert finish_of(one.chunks())[0] == "length"
+    assert server.process.wait(WAIT_S) == 0
+
+
+@pytest.mark.parametrize("drain", ["0", "0.1"])
+def test_sigterm_tells_every_client(start, drain):
+    server = start("-m", tiny_model(), "-c", "65536", "--drain", drain).ready()
+    live = [Stream(server, "/v1/completions", {**LONG, "seed": i, "stream_options": {"include_usage": True}}) for i in range(4)]
+    for one in live:
+        one.texts(1)
+    server.pause(live[1].generation).ok()
+    whole = Stream(server, "/v1/completions", {**LONG, "stream": False, "fermata": {"client_id": "whole"}})
+    until(lambda: server.get("/v1/generations/client:whole").status == 200, "it is there")
+    server.process.send_signal(signal.SIGTERM)
+    for one in live:
+        reason, error, usage = finish_of(one.chunks())
+        assert error["code"] == "shutdown" and error["type"] == "server_error" and usage["completion_tokens"] > 0
+    while not whole.is_over:
+        whole._more()
+    assert whole.status == 503 and json.loads(whole.data)["error"]["code"] == "shutdown"
+    assert server.process.wait(WAIT_S) == 0
+
+
+def test_nothing_new_while_it_ends(start):
+    server = start("-m", tiny_model(), "-c", "16384").ready()
+    live = Stream(server, "/v1/completions", LONG)
+    live.texts(1)
+    server.process.send_signal(signal.SIGTERM)
+    until(lambda: server.get("/health").json["status"] == "draining", "it says so")
+    refused = server.post("/v1/completions", {"prompt": "x"})
+    assert (refused.status, refused.error["code"]) == (503, "draining") and refused.headers["retry-after"]
+    assert server.cancel(live.generation).status == 200, "what runs can still be interrupted"
+    finish_of(live.chunks())
+    assert server.process.wait(WAIT_S) == 0
+
+
+def test_a_timeout_is_an_error_not_an_end(tiny):
+    asked = {**LONG, "fermata": {"timeout_ms": 100}}
+    reason, error, _ = finish_of(Stream(tiny, "/v1/completions", asked).chunks())
+    assert reason is None and error["code"] == "timeout" and error["fermata"]["usage"]["completion_tokens"] < 8000
+    whole = tiny.post("/v1/completions", {**asked, "stream": False})
+    assert (whole.status, whole.error["code"]) == (504, "timeout") and whole.headers["x-should-retry"] == "false"
+
+
+# -------------------------------------------------------------------------------------------------------------- load
+
+
+def expected(first, n):
+    """Every byte of stream n, given its first chunk, whose ids cannot be known."""
+    head = {k: first[k] for k in ("id", "object", "created", "model", "system_fingerprint")}
+    text = (f"{n:04d};" * 8)[:16 + n % 24]
+
+    def event(choice, **top):
+        return "data: " + json.dumps({**head, "choices": [{"index": 0, **choice}], **top}, separators=(",", ":")) + "\n\n"
+    out = event({"text": "", "finish_reason": None}, fermata=first["fermata"])
+    out += "".join(event({"text": c, "finish_reason": None}) for c in text)
+    out += event({"text": "", "finish_reason": "length", "fermata": {"end_reason": "length"}})
+    return out + "data: [DONE]\n\n"
+
+
+async def one_stream(server, n, all_sent):
+    reader, writer = await asyncio.open_connection(server.host, server.port)
+    cycle = ",".join(str(b) for b in f"{n:04d};".encode())
+    body = json.dumps({"prompt": f"p{n}", "grammar": f"cycle:{cycle}", "max_tokens": 16 + n % 24, "stream": True,
+                       "fermata": {"session": f"many-{n}"}}).encode()
+    writer.write(f"POST /v1/completions HTTP/1.1\r\nHost: {server.host}:{server.port}\r\nContent-Type: application/json\r\n"
+                 f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
+    await writer.drain()
+    all_sent.release()
+    raw = await reader.read(-1)
+    writer.close()
+    head, rest = raw.split(b"\r\n\r\n", 1)
+    data = b""
+    while rest:
+        size, rest = rest.split(b"\r\n", 1)
+        data, rest = data + rest[:int(size, 16)], rest[int(size, 16) + 2:]
+    assert head.startswith(b"HTTP/1.1 200"), raw[:400]
+    first = json.loads(data.split(b"\n\n")[0].removeprefix(b"data: "))
+    assert first["fermata"]["session"] == f"many-{n}"
+    assert f"x-fermata-generation: {first['fermata']['generations'][0]}".encode() in head
+    assert data.decode() == expected(first, n)
+    return first["id"]
+
+
+def test_a_thousand_streams_and_every_byte_of_them(fake):
+    async def all_of_them():
+        sent = asyncio.Semaphore(0)
+        return await asyncio.wait_for(asyncio.gather(*(one_stream(fake, n, sent) for n in range(1000))), 2 * WAIT_S)
+    ids = asyncio.run(all_of_them())
+    assert len(set(ids)) == 1000
+
+
+def test_a_huge_prompt_beside_a_live_stream(tiny):  # G1
+    live = Stream(tiny, "/v1/completions", LONG)
+    live.texts(5)
+    before = tiny.stats()
+    huge = Stream(tiny, "/v1/completions", {**LONG, "prompt": [800] * 7000, "max_tokens": 1})
+    name = huge.generation
+    # Both can be interrupted meanwhile, and the calls are answered before the prefill is over.
+    until(lambda: tiny.stats()["prefill_rows"] > before["prefill_rows"], "prefill has begun")
+    record = tiny.pause(live.generation).ok()
+    other = tiny.pause(name).ok()
+    assert other["computed"] < other["at"]["token"] == 7000
+    computed, decoded = tiny.stats()["prefill_rows"], tiny.stats()["decode_rows"]
+    for pause in (record, other):
+        tiny.post("/v1/resume", {"pause_id": pause["pause_id"]}).ok(202)
+    chunks = huge.chunks()
+    after = tiny.stats()
+    assert finish_of(chunks)[0] == "length"
+    assert tiny.generation(live.generation)["state"] == "running"
+    # Beside a stream a chunk has 32 rows; between any two the stream has its token.
+    n_chunks = (after["prefill_rows"] - computed) / 32
+    assert n_chunks > 50 and after["decode_rows"] - decoded >= n_chunks - 2
+    tiny.cancel(live.generation).ok()
+    finish_of(live.chunks())
+
+
+def test_equals_take_turns(tiny):  # G2, without priority
+    streams = [Stream(tiny, "/v1/completions", {**LONG, "seed": i, "max_tokens": 300}) for i in range(8)]
+    preempted = tiny.stats()["preempted"]
+    texts = [text_of(s.chunks()) for s in streams]
+    assert tiny.stats()["preempted"] == preempted
+    for i in (0, 7):
+        alone = tiny.post("/v1/completions", {**LONG, "seed": i, "max_tokens": 300, "stream": False}).ok()
+        assert texts[i] == alone["choices"][0]["text"], "neighbours change nothing"
