@@ -21,6 +21,8 @@ void Desk::serve(Core& core, const ChatTemplate* chat, std::string model_name, s
   options_.model_name = std::move(model_name);
   options_.model_path = std::move(model_path);
   core_ = &core;
+  for (std::int32_t i = 0; i < core.vocabulary().n_tokens(); ++i)
+    n_token_bytes_max_ = std::max(n_token_bytes_max_, core.vocabulary().bytes(TokenId{i}).size());
   thinks_ = core.vocabulary().tokenize(kThoughtBegin, Markers::kParse).size() == 1;
 }
 
@@ -78,9 +80,10 @@ std::size_t Desk::n_alive() const {
 }
 
 std::size_t Desk::n_running() const {
-  return static_cast<std::size_t>(std::count_if(in_order_.begin(), in_order_.end(), [](const auto& dossier) {
+  const auto n_begun = std::count_if(in_order_.begin(), in_order_.end(), [](const auto& dossier) {
     return !dossier->recording.ended() && !dossier->recording.pause() && dossier->core_id != kNoGeneration;
-  }));
+  });
+  return n_preparing_ + static_cast<std::size_t>(n_begun);
 }
 
 // ----------------------------------------------------------------------------------------------------------- following

@@ -75,7 +75,7 @@ class Desk {
   // The frozen point of a paused one: the most likely tokens that could come.
   boost::asio::awaitable<Result<Inspection>> inspect(std::shared_ptr<Dossier> dossier, std::int32_t n_next);
   // A client: name that is not known yet: the request ends with 0 tokens when it comes (for a minute).
-  void cancel_unborn(std::string_view client_id, const Principal& who);
+  Result<void> cancel_unborn(std::string_view client_id, const Principal& who);
 
   // A completion stream of this generation begins to read: `cursor` is where it is in the log; kTakesAll for one that
   // does not read piece by piece.
@@ -131,11 +131,13 @@ class Desk {
   };
   Result<Prompt> prompt_of(const Call& call) const;
   Result<Generation> prepare(const Call& call, Prompt& prompt) const;
+  Result<void> check_bytes(std::size_t n_bytes, std::string_view field) const;
   Result<void> check_caps(const Principal& who) const;
   std::optional<Result<Opened>> repeated(const Call& call, const Principal& who, const std::string& digest) const;
   std::shared_ptr<Dossier> file(const Call& call, const Principal& who, Prompt prompt);
   boost::asio::awaitable<Result<void>> take_place_in_session(std::shared_ptr<Dossier> dossier, Generation prepared);
   boost::asio::awaitable<void> wait_for_session(std::shared_ptr<Dossier> dossier, std::shared_ptr<Generation> prepared);
+  bool another_runs(const Dossier& dossier) const;
   std::shared_ptr<Dossier> alive_before(const Dossier& dossier) const;
   Result<void> start(const std::shared_ptr<Dossier>& dossier, Generation prepared);
   void drain(const std::shared_ptr<Dossier>& dossier);
@@ -153,7 +155,10 @@ class Desk {
   DeskOptions options_;
   boost::asio::thread_pool pool_;
   double unix_offset_s_ = 0;
-  bool thinks_ = false;  // the vocabulary has a token that begins a thought
+  std::size_t n_preparing_ = 0;                         // requests that have no dossier yet
+  std::size_t n_token_bytes_max_ = 1;                   // of the vocabulary
+  std::map<std::string, std::uint32_t> prefix_groups_;  // by tenant
+  bool thinks_ = false;                                 // the vocabulary has a token that begins a thought
 
   std::map<std::string, std::shared_ptr<Dossier>, std::less<>> by_id_;  // gen_…
   std::deque<std::shared_ptr<Dossier>> in_order_;

@@ -67,11 +67,23 @@ asio::awaitable<Result<void>> Desk::resume(std::shared_ptr<Dossier> dossier, std
   if (dossier->core_id == kNoGeneration) co_return not_begun();
   if (meant != now)
     co_return Error{Code::kStale, "the generation is no longer in this pause", meant->id, false, "pause_id"};
+  if (another_runs(*dossier))
+    co_return Error{Code::kWrongState, "another generation of its session runs; pause or cancel that first",
+                    dossier->head.session, false};
   if (meant) meant->resumed_with = std::move(body_digest);
   const Result<Status> status = co_await answer_of<Status>(
       dossier, [&](Core::Wake wake) { return core_->resume(dossier->core_id, WaitReason::kNone, std::move(wake)); });
   if (!status) co_return status.error();
   co_return Result<void>();
+}
+
+bool Desk::another_runs(const Dossier& dossier) const {
+  if (dossier.head.session.empty()) return false;
+  return std::any_of(in_order_.begin(), in_order_.end(), [&](const auto& other) {
+    const bool is_of_session = other->tenant == dossier.tenant && other->head.session == dossier.head.session;
+    return is_of_session && other.get() != &dossier && !other->recording.ended() && !other->recording.pause() &&
+           other->core_id != kNoGeneration;
+  });
 }
 
 asio::awaitable<Result<void>> Desk::cancel(std::shared_ptr<Dossier> dossier, EndReason reason) {
@@ -96,12 +108,24 @@ asio::awaitable<Result<Inspection>> Desk::inspect(std::shared_ptr<Dossier> dossi
       dossier, [&](Core::Wake wake) { return core_->inspect(dossier->core_id, 0, n_next, std::move(wake)); });
 }
 
-void Desk::cancel_unborn(std::string_view client_id, const Principal& who) {
-  if (unborn_.size() < limits::kTombstonesMax) unborn_[{who.tenant, std::string(client_id)}] = clock_.now();
+Result<void> Desk::cancel_unborn(std::string_view client_id, const Principal& who) {
+  if (client_id.empty() || client_id.size() > limits::kNameBytesMax)
+    return Error{Code::kInvalidArgument, "a client id has 1 to " + std::to_string(limits::kNameBytesMax) + " bytes",
+                 std::to_string(client_id.size()) + " bytes", false};
+  const auto n_of_tenant = static_cast<std::size_t>(std::count_if(
+      unborn_.begin(), unborn_.end(), [&](const auto& entry) { return entry.first.first == who.tenant; }));
+  if (n_of_tenant >= limits::kTombstonesPerTenantMax || unborn_.size() >= limits::kTombstonesMax)
+    return Error{Code::kBusy, "too many requests were cancelled before they came; try again in a minute",
+                 "limit " + std::to_string(limits::kTombstonesPerTenantMax), true};
+  unborn_[{who.tenant, std::string(client_id)}] = clock_.now();
+  return {};
 }
 
 asio::awaitable<void> Desk::cancel_all(EndReason reason) {
-  for (const auto& dossier : std::vector(in_order_.begin(), in_order_.end()))
+  const std::vector<std::shared_ptr<Dossier>> all(in_order_.begin(), in_order_.end());
+  for (const auto& dossier : all)  // all at once: each may have to wait for a step
+    if (!dossier->recording.ended() && dossier->core_id != kNoGeneration) core_->cancel(dossier->core_id, reason);
+  for (const auto& dossier : all)
     if (!dossier->recording.ended()) (void)co_await cancel(dossier, reason);
 }
 
@@ -123,8 +147,8 @@ void Desk::watch_slow_reader(const std::shared_ptr<Dossier>& dossier) {
 }
 
 void Desk::reader_caught_up(const std::shared_ptr<Dossier>& dossier) {
-  if (dossier->recording.pause() && dossier->recording.wait_reason() == WaitReason::kSlowReader)
-    core_->resume(dossier->core_id, WaitReason::kSlowReader);
+  const bool was_slow = dossier->recording.pause() && dossier->recording.wait_reason() == WaitReason::kSlowReader;
+  if (was_slow && !another_runs(*dossier)) core_->resume(dossier->core_id, WaitReason::kSlowReader);
 }
 
 void Desk::reader_leaves(const std::shared_ptr<Dossier>& dossier, std::size_t* cursor, bool gone) {
@@ -137,7 +161,8 @@ void Desk::reader_leaves(const std::shared_ptr<Dossier>& dossier, std::size_t* c
       core_->cancel(dossier->core_id, EndReason::kDisconnected);
       return;
     case OnDisconnect::kPause:
-      if (dossier->core_id != kNoGeneration) core_->pause(dossier->core_id);
+      if (dossier->core_id == kNoGeneration) return end_unborn(*dossier, EndReason::kDisconnected);
+      core_->pause(dossier->core_id);
       return;
     case OnDisconnect::kContinue:
       if (dossier->recording.wait_reason() == WaitReason::kSlowReader)

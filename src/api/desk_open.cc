@@ -19,7 +19,19 @@ std::pair<std::string, std::string> idempotency_name(const Principal& who, const
   return {who.tenant + "/" + who.name, call.fermata.idempotency_key};
 }
 
+Error stopping() { return {Code::kDraining, "the server is stopping; ask another one", {}, true}; }
+
 }  // namespace
+
+// Before anything is tokenised: no token has more bytes than the longest of the vocabulary.
+Result<void> Desk::check_bytes(std::size_t n_bytes, std::string_view field) const {
+  const std::size_t n_tokens_min = n_bytes / n_token_bytes_max_;
+  if (n_tokens_min <= static_cast<std::size_t>(core_->info().n_cells)) return {};
+  return Error{Code::kTooLarge,
+               "a prompt of " + std::to_string(n_bytes) + " bytes has more tokens than the pool (" +
+                   std::to_string(core_->info().n_cells) + "); shorten it",
+               "at least " + std::to_string(n_tokens_min) + " tokens", false, std::string(field)};
+}
 
 Result<void> Desk::check_model(const Call& call) const {
   const auto& aliases = options_.model_aliases;
@@ -52,6 +64,7 @@ Result<Desk::Prompt> Desk::prompt_of(const Call& call) const {
   const Vocabulary& vocabulary = core_->vocabulary();
   Prompt prompt;
   if (call.route == Route::kCompletions) {
+    if (const Result<void> fits = check_bytes(call.prompt_text.size(), "prompt"); !fits) return fits.error();
     prompt.tokens = call.has_prompt_tokens ? call.prompt_tokens : vocabulary.prompt_prefix();
     for (const TokenId token : vocabulary.tokenize(call.prompt_text, Markers::kPlain)) prompt.tokens.push_back(token);
     return prompt;
@@ -70,6 +83,7 @@ Result<Desk::Prompt> Desk::prompt_of(const Call& call) const {
     error.field = "messages";
     return error;
   }
+  if (const Result<void> fits = check_bytes(text->size() + begun.size(), "messages"); !fits) return fits.error();
   prompt.tokens = vocabulary.tokenize(*text, Markers::kParse);
   for (const TokenId token : vocabulary.tokenize(begun, Markers::kPlain)) prompt.tokens.push_back(token);
   text->erase(text->find_last_not_of(" \n") + 1);
@@ -136,7 +150,7 @@ std::shared_ptr<Dossier> Desk::file(const Call& call, const Principal& who, Prom
 }
 
 asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::string body_digest) {
-  if (draining_) co_return Error{Code::kDraining, "the server is stopping; ask another one", {}, true};
+  if (draining_) co_return stopping();
   if (auto again = repeated(call, who, body_digest)) co_return *std::move(again);
   if (auto checked = check_model(call); !checked) co_return checked.error();
   if (auto checked = check_caps(who); !checked) co_return checked.error();
@@ -145,6 +159,8 @@ asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::
   // Tokenising, compiling a grammar and folding a long prompt take their time elsewhere.
   Prompt prompt;
   std::optional<Result<Generation>> made;
+  call.request.prefix_group = prefix_groups_.emplace(who.tenant, prefix_groups_.size()).first->second;
+  ++n_preparing_;
   co_await asio::co_spawn(
       pool_,
       [&]() -> asio::awaitable<void> {
@@ -152,6 +168,8 @@ asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::
         co_return;
       },
       asio::use_awaitable);
+  --n_preparing_;
+  if (draining_) co_return stopping();
   Result<Generation>& prepared = *made;
   if (!prepared) co_return prepared.error();
   if (auto again = repeated(call, who, body_digest)) co_return *std::move(again);  // it came twice at once

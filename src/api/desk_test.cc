@@ -151,7 +151,7 @@ TEST_F(DeskTest, AKeyWhoseRunNobodyHeardIsFreeAgain) {
 }
 
 TEST_F(DeskTest, ACancelThatCameFirstEndsTheRequestWithoutAToken) {
-  desk_.cancel_unborn("mine", of_tenant("t"));
+  ASSERT_TRUE(desk_.cancel_unborn("mine", of_tenant("t")));
   Call late = call();
   late.fermata.client_id = "mine";
   const auto others = open(late, of_tenant("u"));

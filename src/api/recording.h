@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -51,6 +52,10 @@ class Recording {
 
   const std::vector<LogEntry>& log() const { return log_; }
   const AnswerText& text() const { return text_; }
+  // The rows that may be shown: one of which a stop string or a filter took a part would tell of that part.
+  std::span<const JournalRow> rows() const {
+    return std::span(text_.rows).first(text_.rows.size() - (text_.n_bytes_cut > 0 ? 1 : 0));
+  }
   Instant last_change() const { return last_change_; }
   std::size_t bytes() const { return bytes_; }  // about what it takes in memory
 

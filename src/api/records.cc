@@ -116,7 +116,8 @@ json::object entry_object(const Desk& desk, const Dossier& dossier, std::size_t 
     object["text"] = text->text;
     object["first_token"] = text->first_position;
     json::array tokens;
-    for (const JournalRow& row : text->rows) tokens.emplace_back(raw(row.token));
+    const std::size_t n_whole = text->rows.size() - (text->n_bytes_cut > 0 ? 1 : 0);
+    for (std::size_t i = 0; i < n_whole; ++i) tokens.emplace_back(raw(text->rows[i].token));
     object["tokens"] = std::move(tokens);
   } else if (const auto* paused = std::get_if<LogEntry::Paused>(&entry.what)) {
     object["pause"] = pause_object(desk, dossier, recording.tickets()[paused->ticket]);

@@ -1,5 +1,6 @@
 // The routes of generations: look at them, pause, resume, cancel.
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "api/names.h"
@@ -157,7 +158,8 @@ asio::awaitable<void> cancel(Desk& desk, HttpRequest request, Exchange& exchange
   constexpr std::string_view kClient = "client:";
   if (!found && found.error().code == Code::kNotFound && view(request).starts_with(kClient)) {
     const std::string_view client_id = view(request).substr(kClient.size());
-    desk.cancel_unborn(client_id, request.principal);
+    const Result<void> noted = desk.cancel_unborn(client_id, request.principal);
+    if (!noted) co_return co_await refuse(exchange, noted.error());
     co_return co_await exchange.respond(will_be_cancelled(client_id));
   }
   if (!found) co_return co_await refuse(exchange, found.error());
@@ -230,7 +232,7 @@ HttpResponse tokens(Desk& desk, const HttpRequest& request) {
   if (!from || !limit) return error_response(from ? limit.error() : from.error());
   const Dossier& dossier = **found;
   const auto n_prompt = static_cast<std::int64_t>(dossier.prompt.size());
-  const auto& rows = dossier.recording.text().rows;
+  const std::span<const JournalRow> rows = dossier.recording.rows();
   const std::int64_t n_rows = n_prompt + static_cast<std::int64_t>(rows.size());
   const std::int64_t end = std::min(n_rows, *from + *limit);
   json::array data;
@@ -245,18 +247,21 @@ HttpResponse tokens(Desk& desk, const HttpRequest& request) {
   return json_response(answer);
 }
 
-HttpResponse inspection_response(Desk& desk, const Dossier& dossier, const Inspection& seen) {
+// While text is held back, what could come next would tell of it: only a reviewer sees that.
+HttpResponse inspection_response(Desk& desk, const Dossier& dossier, const Inspection& seen, const Principal& who) {
   const Vocabulary& vocabulary = desk.core().vocabulary();
+  const PauseTicket* ticket = dossier.recording.pause();
+  const bool withheld = ticket && ticket->record.n_bytes_held > 0 && !who.may(Scope::kReview);
   json::array next;
-  for (const TokenLogprob& candidate : seen.next) {
+  for (const TokenLogprob& candidate : withheld ? std::vector<TokenLogprob>() : seen.next) {
     json::object one{{"id", raw(candidate.token)}, {"logprob", candidate.logprob}};
     one["bytes"] = bytes_array(vocabulary.bytes(candidate.token));
     next.emplace_back(std::move(one));
   }
-  const PauseTicket* ticket = dossier.recording.pause();
   json::object answer{{"object", "inspection"}, {"id", dossier.id()}, {"has_logits", !seen.next.empty()}};
   answer["pause"] = ticket ? json::value(pause_object(desk, dossier, *ticket)) : json::value();
-  answer["entropy"] = seen.next_entropy;
+  answer["withheld"] = withheld;
+  answer["entropy"] = withheld ? json::value() : json::value(seen.next_entropy);
   answer["next"] = std::move(next);
   return json_response(answer);
 }
@@ -268,7 +273,7 @@ asio::awaitable<void> inspect(Desk& desk, HttpRequest request, Exchange& exchang
   if (!n_next) co_return co_await refuse(exchange, n_next.error());
   const Result<Inspection> seen = co_await desk.inspect(*found, static_cast<std::int32_t>(*n_next));
   if (!seen) co_return co_await refuse(exchange, seen.error());
-  co_await exchange.respond(inspection_response(desk, **found, *seen));
+  co_await exchange.respond(inspection_response(desk, **found, *seen, request.principal));
 }
 
 }  // namespace

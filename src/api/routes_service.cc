@@ -49,7 +49,6 @@ HttpResponse health(Desk& desk, const HttpRequest&) {
   const std::string_view status = desk.draining() ? "draining" : is_stuck ? "stuck" : "ok";
   return json_response(json::object{{"status", status},
                                     {"steps", desk.core().stats().n_steps_ended.load()},
-                                    {"alive", desk.n_alive()},
                                     {"unreached_ms", unreached.ns / 1'000'000}},
                        status == "ok" ? 200 : 503);
 }
@@ -87,7 +86,7 @@ Handler look(Desk& desk, Look look) {
 
 void add_service_routes(Router& router, Desk& desk) {
   router.add("GET", "/v1/capabilities", Scope::kUse, when_ready(desk, look(desk, capabilities)));
-  router.add("GET", "/v1/stats", Scope::kUse, when_ready(desk, look(desk, stats)));
+  router.add("GET", "/v1/stats", Scope::kAdmin, when_ready(desk, look(desk, stats)));
   for (const char* path : {"/health", "/v1/health"})
     router.add("GET", path, Scope::kUse, look(desk, health), {.open = true});
 }

@@ -33,6 +33,7 @@ inline constexpr std::int32_t kDecodeRowsMax = 64;      // rows of one decode ca
 inline constexpr std::int32_t kPrefillRowsMax = 128;    // rows of one prefill chunk when nobody waits for a token
 inline constexpr std::int32_t kPrefillRowsShared = 32;  // the same beside running streams
 
+inline constexpr std::size_t kConfigBytesMax = 1024 * 1024;
 inline constexpr std::size_t kPromptBytesMax = 16 * 1024 * 1024;  // read from standard input
 
 // --- sampling and stop rules
@@ -103,6 +104,8 @@ inline constexpr std::size_t kFinishedBytesMax = std::size_t{256} << 20;  // all
 inline constexpr std::size_t kForgottenIdsMax = 20'000;                   // known as gone; others are not found
 inline constexpr std::int64_t kTombstoneMs = 60'000;                      // a cancel that came before its request
 inline constexpr std::size_t kTombstonesMax = 4096;
+inline constexpr std::size_t kTombstonesPerTenantMax = 256;
+inline constexpr std::size_t kTokenizeBytesMax = 1024 * 1024;  // of one text: the answer is many times as long
 inline constexpr std::size_t kAlivePerKeyMax = 2048;
 inline constexpr std::size_t kPausedPerKeyMax = 1024;
 inline constexpr std::int64_t kPauseAgeMaxMs = 86'400'000;

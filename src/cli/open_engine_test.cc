@@ -36,11 +36,14 @@ TEST_F(Environment, AnEmptyVariableIsAnUnsetOne) {
   set("FERMATA_MODEL", "");
   EXPECT_EQ(named_model({}), std::nullopt);
   EXPECT_EQ(llama_options({})->model_path, default_model_path());
-  const std::string beside_build = default_model_path();
-  set("XDG_DATA_HOME", "");
-  set("HOME", "");
-  EXPECT_EQ(default_model_path(), beside_build);
-  EXPECT_TRUE(default_model_path().starts_with("/")) << default_model_path();
+  // Whether or not there is a model beside the build.
+  for (const char* variable : {"XDG_DATA_HOME", "HOME"}) {
+    set(variable, "");
+    const std::string when_empty = default_model_path();
+    ::unsetenv(variable);
+    EXPECT_EQ(when_empty, default_model_path()) << variable;
+    EXPECT_TRUE(when_empty.starts_with("/")) << when_empty;
+  }
 }
 
 TEST(KvFlag, TakesOneTypeOrTwo) {

@@ -2,13 +2,19 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/limits.h"
 #include "cli/commands.h"
 #include "cli/complain.h"
 #include "cli/exit_codes.h"
+#include "cli/flags.h"
+#include "cli/input_file.h"
 #include "cli/open_engine.h"
 #include "server/server.h"
 
@@ -19,6 +25,7 @@ struct ServeSettings {
   EngineFlags engine;
   ServerOptions server;
   std::string model_name;
+  std::string config;
   double drain_s = 30;
 };
 
@@ -53,18 +60,45 @@ void tell_ready(const EngineInfo& info, const std::string& model, const std::str
 int run_server(ServeSettings& settings, InterruptSignal& signals) {
   settings.server.drain = milliseconds(static_cast<std::int64_t>(settings.drain_s * 1e3));
   ServerEvents events;
+  std::function<void()> ask_again;  // the second signal hurries, the third ends the process
   events.listening = [&](const std::string& url, std::function<void()> ask_to_stop) {
     std::fprintf(stderr, "listening at %s; the model is being loaded\n", url.c_str());
+    ask_again = ask_to_stop;
     signals.on_first(std::move(ask_to_stop));
   };
   events.ready = tell_ready;
-  events.draining = [](std::size_t n_alive) {
+  events.draining = [&](std::size_t n_alive) {
+    signals.on_first(ask_again);
     if (n_alive > 0) std::fprintf(stderr, "stopping; %zu generations are alive (Ctrl-C again ends them)\n", n_alive);
   };
   const Result<void> served = serve(
       settings.server, [&] { return load(settings); }, std::move(events));
   signals.leave_at_once();
   return served ? kOk : complain(served.error());
+}
+
+// Gives each key of the file to the flag of its name, unless that was given already.
+Result<void> read_config(CLI::App& command, const std::string& path) {
+  Result<std::string> text = read_input(path, limits::kConfigBytesMax);
+  if (!text) return text.error();
+  const auto wrong = [&](std::string message, std::string detail) {
+    return Error{Code::kInvalidArgument, "--config: " + std::move(message), path + ": " + std::move(detail)};
+  };
+  try {
+    std::istringstream lines(*text);
+    for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(lines)) {
+      const bool is_ours = item.parents.empty() || item.parents == std::vector<std::string>{"serve"};
+      CLI::Option* option = is_ours ? command.get_option_no_throw("--" + item.name) : nullptr;
+      if (item.name == "++" || item.name == "--") continue;  // a section begins or ends
+      if (!option || item.name == "config") return wrong("there is no such key", item.fullname());
+      if (option->count() > 0) continue;
+      option->add_result(item.inputs);
+      option->run_callback();
+    }
+  } catch (const CLI::Error& error) {
+    return wrong(error.what(), "it is not as it should be");
+  }
+  return {};
 }
 
 void add_address(CLI::App& command, ServeSettings& settings) {
@@ -102,17 +136,21 @@ Command add_serve(CLI::App& app) {
       "  fermata serve --port 0 --engine fake\n"
       "  fermata serve -m model.gguf --kv q8_0 -c 32768 --host 0.0.0.0 --api-key-file keys.json\n"
       "docs/api.md lists what is served.");
-  command->set_config("--config", "", "TOML file with these flags as keys")->envname("FERMATA_CONFIG");
+  add_text(*command, "--config", settings->config, "TOML file with these flags as keys; a flag or variable wins")
+      ->envname("FERMATA_CONFIG");
   add_address(*command, *settings);
   command->add_option("--model-name", settings->model_name, "What clients call the model; its own name if left out")
       ->envname("FERMATA_MODEL_NAME");
   command->add_option("--alias", settings->server.model_aliases, "Another name for it; repeatable");
-  command->add_option("--drain", settings->drain_s, "Seconds that running generations may take to end when stopping")
-      ->check(CLI::Range(0.0, 86400.0))
+  add_number(*command, "--drain", settings->drain_s, "Seconds that running generations may take to end when stopping",
+             {0.0, 86400.0})
       ->envname("FERMATA_DRAIN")
       ->capture_default_str();
   settings->engine.add_to(*command);
-  return [settings](InterruptSignal& signals) { return run_server(*settings, signals); };
+  return [settings, command](InterruptSignal& signals) {
+    const Result<void> configured = settings->config.empty() ? Result<void>() : read_config(*command, settings->config);
+    return configured ? run_server(*settings, signals) : complain(configured.error());
+  };
 }
 
 }  // namespace fermata::cli

@@ -22,6 +22,7 @@ struct Request {
   std::vector<std::string> stop;
   std::int32_t n_tokens_max = -1;        // generated ones; -1: as many as fit; 0: compute the prompt only
   std::int32_t priority = 0;             // larger is sooner
+  std::uint32_t prefix_group = 0;        // cached prefixes are shared within a group alone: timing tells of them
   std::int32_t n_top_logprobs = 0;       // most likely tokens that are told of at each generated one
   std::optional<std::int32_t> pause_at;  // pause when so many tokens have been generated (0: before the first)
   std::optional<Duration> timeout;       // of running time

@@ -103,7 +103,8 @@ void EngineLoop::look_up_next(std::vector<GenerationView>& views) {
     if (view.queued && (!next || admitted_before(view, *next, options_.plan, clock_.now()))) next = &view;
   if (!next || next->wanted >= engine_.info().n_cells) return;  // who needs every cell has nothing kept for it
   const Live& live = *roster_.find(next->id);
-  const Pool::Known known = pool_.known(live.generation->journal().tokens(), clock_.now());
+  const Pool::Known known =
+      pool_.known(live.generation->journal().tokens(), clock_.now(), live.generation->request().prefix_group);
   next->n_room_min -= known.n_tokens;
   next->source = known.cached_source;
 }
@@ -146,7 +147,8 @@ void EngineLoop::apply_pool_changes(const Plan& plan) {
 
   for (const GenerationId id : plan.admit) {
     Live& live = *roster_.find(id);
-    const Result<Pool::Admission> admission = pool_.admit(live.generation->journal().tokens(), clock_.now());
+    const Result<Pool::Admission> admission =
+        pool_.admit(live.generation->journal().tokens(), clock_.now(), live.generation->request().prefix_group);
     if (!admission) return;  // no id was free after all: it stays where it is
     begin(live, *admission);
   }

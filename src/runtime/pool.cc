@@ -9,12 +9,13 @@ namespace fermata {
 
 Pool::Pool(Engine& engine) : engine_(engine), ids_(engine.ledger().n_seqs()) {}
 
-Result<Pool::Admission> Pool::admit(std::span<const TokenId> tokens, Instant now) {
+Result<Pool::Admission> Pool::admit(std::span<const TokenId> tokens, Instant now, std::uint32_t group) {
   FERMATA_CHECK(!tokens.empty());
   const std::optional<SeqId> seq = ids_.take();
   if (!seq) return Error{Code::kNoSequences, "all sequence ids are taken", {}, true};
   Admission admission{*seq, 0};
-  if (const auto match = tree_.longest_match(tokens.first(tokens.size() - 1))) {
+  group_of_[*seq] = group;
+  if (const auto match = trees_[group].longest_match(tokens.first(tokens.size() - 1))) {
     engine_.share(match->seq, *seq, match->n_tokens);
     admission.n_cached = match->n_tokens;
     if (const auto entry = cached_.find(match->seq); entry != cached_.end()) entry->second = use(now);
@@ -22,8 +23,10 @@ Result<Pool::Admission> Pool::admit(std::span<const TokenId> tokens, Instant now
   return admission;
 }
 
-Pool::Known Pool::known(std::span<const TokenId> tokens, Instant now) {
-  const auto match = tree_.longest_match(tokens.first(tokens.size() - 1));
+Pool::Known Pool::known(std::span<const TokenId> tokens, Instant now, std::uint32_t group) {
+  const auto tree = trees_.find(group);
+  if (tree == trees_.end()) return {};
+  const auto match = tree->second.longest_match(tokens.first(tokens.size() - 1));
   if (!match) return {};
   Known known{match->n_tokens, std::nullopt};
   if (const auto entry = cached_.find(match->seq); entry != cached_.end()) {
@@ -36,32 +39,39 @@ Pool::Known Pool::known(std::span<const TokenId> tokens, Instant now) {
 void Pool::publish(SeqId seq, std::span<const TokenId> computed) {
   FERMATA_CHECK_LE(static_cast<Position>(computed.size()), engine_.ledger().length(seq));
   if (computed.empty()) return;
-  if (tree_.contains(seq))
-    tree_.extend(seq, computed);
+  PrefixTree& tree = tree_of(seq);
+  if (tree.contains(seq))
+    tree.extend(seq, computed);
   else
-    tree_.insert(seq, computed);
+    tree.insert(seq, computed);
 }
 
 void Pool::take_back(SeqId seq, Position n_tokens) {
-  tree_.truncate(seq, 0);
+  tree_of(seq).truncate(seq, 0);
   engine_.trim(seq, n_tokens);
 }
 
 void Pool::retire(SeqId seq, std::span<const TokenId> computed, Instant now) {
-  tree_.truncate(seq, 0);
-  const auto other = computed.empty() ? std::nullopt : tree_.longest_match(computed);
+  PrefixTree& tree = tree_of(seq);
+  tree.truncate(seq, 0);
+  const auto other = computed.empty() ? std::nullopt : tree.longest_match(computed);
   const bool adds_nothing = computed.empty() || (other && other->n_tokens == static_cast<Position>(computed.size()));
   if (adds_nothing) {
     release(seq);
     return;
   }
   engine_.trim(seq, static_cast<Position>(computed.size()));
-  tree_.insert(seq, computed);
+  tree.insert(seq, computed);
   cached_.emplace(seq, use(now));
 }
 
 void Pool::release(SeqId seq) {
-  tree_.truncate(seq, 0);
+  const std::uint32_t group = group_of_.at(seq);
+  trees_.at(group).truncate(seq, 0);
+  group_of_.erase(seq);
+  const bool is_last =
+      std::none_of(group_of_.begin(), group_of_.end(), [&](const auto& e) { return e.second == group; });
+  if (is_last) trees_.erase(group);
   engine_.trim(seq, 0);
   ids_.give_back(seq);
 }
@@ -98,12 +108,12 @@ PoolView Pool::view(std::span<const CachedView> cached, std::uint32_t n_pinned) 
 void Pool::audit() const {
   const KvLedger& ledger = engine_.ledger();
   ledger.audit();
-  tree_.audit();
+  for (const auto& [group, tree] : trees_) tree.audit();
   for (std::int32_t i = 0; i < ledger.n_seqs(); ++i) {
     const SeqId seq{i};
     if (!ids_.is_taken(seq)) FERMATA_CHECK_EQ(ledger.length(seq), 0);
-    if (cached_.contains(seq)) FERMATA_CHECK(ids_.is_taken(seq) && tree_.contains(seq));
-    if (tree_.contains(seq)) FERMATA_CHECK(ids_.is_taken(seq));
+    FERMATA_CHECK_EQ(ids_.is_taken(seq), group_of_.contains(seq));
+    if (cached_.contains(seq)) FERMATA_CHECK(trees_.at(group_of_.at(seq)).contains(seq));
   }
 }
 

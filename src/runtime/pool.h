@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -27,16 +28,16 @@ class Pool {
     SeqId seq{};
     Position n_cached = 0;  // first tokens that are in the pool already, shared, not copied
   };
-  // A sequence for these tokens, starting from the longest prefix that is still here (never all of them: the last one
-  // is computed again, because its logits decide what follows). kNoSequences if no id is free.
-  Result<Admission> admit(std::span<const TokenId> tokens, Instant now);
+  // A sequence for these tokens, starting from the longest prefix that is still here in its group (never all of them:
+  // the last one is computed again, because its logits decide what follows). kNoSequences if no id is free.
+  Result<Admission> admit(std::span<const TokenId> tokens, Instant now, std::uint32_t group = 0);
 
   // What admit() would find of these tokens. A cached source counts as used, so that it is not the next to be evicted.
   struct Known {
     Position n_tokens = 0;
     std::optional<SeqId> cached_source;
   };
-  Known known(std::span<const TokenId> tokens, Instant now);
+  Known known(std::span<const TokenId> tokens, Instant now, std::uint32_t group = 0);
 
   // The sequence now has these tokens computed; others may share them.
   void publish(SeqId seq, std::span<const TokenId> computed);
@@ -67,7 +68,10 @@ class Pool {
  private:
   Engine& engine_;
   SequenceIds ids_;
-  PrefixTree tree_;
+  PrefixTree& tree_of(SeqId seq) { return trees_.at(group_of_.at(seq)); }
+
+  std::map<std::uint32_t, PrefixTree> trees_;          // by group, as long as a sequence of it is held or cached
+  std::unordered_map<SeqId, std::uint32_t> group_of_;  // of those held or cached
   // The last use of each: when, and which of all uses, since several may come at one time.
   struct Use {
     Instant at;

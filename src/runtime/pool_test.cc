@@ -57,6 +57,23 @@ TEST_F(PoolTest, WhatIsRetiredIsFoundAgain) {
   pool_.audit();
 }
 
+TEST_F(PoolTest, WhatOneGroupComputedIsNotFoundByAnother) {
+  const auto all = tokens({1, 2, 3, 4});
+  const auto a = *pool_.admit(all, {++now_}, 1);
+  compute(a.seq, all);
+  pool_.publish(a.seq, all);
+  EXPECT_EQ(pool_.known(all, {++now_}, 2).n_tokens, 0);
+  const auto b = *pool_.admit(all, {++now_}, 2);
+  EXPECT_EQ(b.n_cached, 0);
+  EXPECT_EQ(pool_.known(all, {++now_}, 1).n_tokens, 3);
+  pool_.retire(a.seq, all, {++now_});
+  EXPECT_EQ(pool_.known(all, {++now_}, 2).n_tokens, 0);
+  EXPECT_EQ(pool_.known(all, {++now_}, 1).n_tokens, 3);
+  pool_.evict(a.seq);
+  EXPECT_EQ(pool_.known(all, {++now_}, 1).n_tokens, 0);
+  pool_.audit();
+}
+
 TEST_F(PoolTest, TheLastTokenIsAlwaysComputedAgain) {
   const auto all = tokens({1, 2, 3});
   const auto a = admit(all);

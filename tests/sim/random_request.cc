@@ -52,6 +52,7 @@ Request RequestMaker::make() {
     default: request.n_tokens_max = std::min(n_left, random_.between(2, 40)); break;
   }
   request.sampling = sampling();
+  if (random_.chance(0.2)) request.prefix_group = 1;
   if (random_.chance(0.3)) request.priority = random_.between(-1, 2);
   if (random_.chance(0.2)) request.pause_at = random_.between(0, 8);
   if (random_.chance(0.1)) request.timeout = milliseconds(random_.between(1, 200));
