@@ -80,9 +80,8 @@ std::size_t Desk::n_alive() const {
 }
 
 std::size_t Desk::n_running() const {
-  const auto n_begun = std::count_if(in_order_.begin(), in_order_.end(), [](const auto& dossier) {
-    return !dossier->recording.ended() && !dossier->recording.pause() && dossier->core_id != kNoGeneration;
-  });
+  const auto n_begun =
+      std::count_if(in_order_.begin(), in_order_.end(), [](const auto& dossier) { return dossier->goes_on(); });
   return n_preparing_ + static_cast<std::size_t>(n_begun);
 }
 
@@ -95,16 +94,22 @@ std::uint64_t Desk::follow(Follower follower) {
 
 void Desk::unfollow(std::uint64_t handle) { followers_.erase(handle); }
 
+// Of the entries from `first` on.
+void Desk::tell_followers(const Dossier& dossier, std::size_t first) const {
+  for (; first < dossier.recording.log().size(); ++first)
+    for (const auto& [handle, follower] : followers_) follower(dossier, first);
+}
+
 // What the engine thread said of it goes into its recording.
 void Desk::drain(const std::shared_ptr<Dossier>& dossier) {
-  std::size_t n_before = dossier->recording.log().size();
+  const std::size_t n_told = dossier->recording.log().size();
   while (const std::optional<Event> event = dossier->ring->try_pop()) dossier->recording.take(*event);
-  for (; n_before < dossier->recording.log().size(); ++n_before) {
-    const LogEntry& entry = dossier->recording.log()[n_before];
+  for (std::size_t i = n_told; i < dossier->recording.log().size(); ++i) {
+    const LogEntry& entry = dossier->recording.log()[i];
     if (const auto* paused = std::get_if<LogEntry::Paused>(&entry.what))
       by_pause_[dossier->recording.tickets()[paused->ticket].id] = dossier->id();
-    for (const auto& [handle, follower] : followers_) follower(*dossier, n_before);
   }
+  tell_followers(*dossier, n_told);
   dossier->changed.notify();
   watch_slow_reader(dossier);
 }
@@ -115,7 +120,7 @@ void Desk::end_unborn(Dossier& dossier, EndReason reason) {
   end.reason = reason;
   end.n_prompt = static_cast<Position>(dossier.prompt.size());
   dossier.recording.take({0, clock_.now(), std::move(end)});
-  for (const auto& [handle, follower] : followers_) follower(dossier, dossier.recording.log().size() - 1);
+  tell_followers(dossier, dossier.recording.log().size() - 1);
   dossier.changed.notify();
 }
 

@@ -143,7 +143,7 @@ class Desk {
   void drain(const std::shared_ptr<Dossier>& dossier);
   void watch_slow_reader(const std::shared_ptr<Dossier>& dossier);
   void end_unborn(Dossier& dossier, EndReason reason);
-  void note_entry(Dossier& dossier);
+  void tell_followers(const Dossier& dossier, std::size_t first) const;
   void forget(const std::shared_ptr<Dossier>& dossier);
   template <class T, class Ask>
   boost::asio::awaitable<Result<T>> answer_of(std::shared_ptr<Dossier> dossier, Ask ask);

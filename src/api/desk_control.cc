@@ -78,11 +78,8 @@ asio::awaitable<Result<void>> Desk::resume(std::shared_ptr<Dossier> dossier, std
 }
 
 bool Desk::another_runs(const Dossier& dossier) const {
-  if (dossier.head.session.empty()) return false;
   return std::any_of(in_order_.begin(), in_order_.end(), [&](const auto& other) {
-    const bool is_of_session = other->tenant == dossier.tenant && other->head.session == dossier.head.session;
-    return is_of_session && other.get() != &dossier && !other->recording.ended() && !other->recording.pause() &&
-           other->core_id != kNoGeneration;
+    return other.get() != &dossier && other->shares_session(dossier) && other->goes_on();
   });
 }
 

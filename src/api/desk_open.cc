@@ -217,12 +217,10 @@ asio::awaitable<void> Desk::wait_for_session(std::shared_ptr<Dossier> dossier, s
 
 // The nearest one before it in its session that has not ended.
 std::shared_ptr<Dossier> Desk::alive_before(const Dossier& dossier) const {
-  if (dossier.head.session.empty()) return nullptr;
   std::shared_ptr<Dossier> before;
   for (const auto& other : in_order_) {
     if (other.get() == &dossier) break;
-    if (other->tenant == dossier.tenant && other->head.session == dossier.head.session && !other->recording.ended())
-      before = other;
+    if (other->shares_session(dossier) && !other->recording.ended()) before = other;
   }
   return before;
 }

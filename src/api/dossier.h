@@ -36,6 +36,11 @@ struct Dossier {
   Instant interrupt_asked;            // of the oldest pause or cancel that is not reached; 0: none
 
   const std::string& id() const { return head.generation_id; }
+  // It runs, or will without anybody doing anything.
+  bool goes_on() const { return core_id != kNoGeneration && !recording.ended() && !recording.pause(); }
+  bool shares_session(const Dossier& other) const {
+    return !head.session.empty() && head.session == other.head.session && tenant == other.tenant;
+  }
 };
 
 }  // namespace fermata::api

@@ -25,16 +25,23 @@ double in_ms(Duration duration) { return std::round(duration.ms() * 1000) / 1000
 Usage usage_so_far(const Dossier& dossier) {
   const Recording& recording = dossier.recording;
   if (recording.end()) return usage_of(*recording.end());
+  if (const PauseTicket* pause = recording.pause()) return usage_at(dossier, pause->record);
   Usage usage;
   usage.n_prompt = static_cast<Position>(dossier.prompt.size());
   usage.n_generated = static_cast<Position>(recording.text().rows.size());
-  if (const PauseTicket* pause = recording.pause()) usage.n_generated = pause->record.at - usage.n_prompt;
   return usage;
 }
 
 json::value text_or_null(std::string_view text) { return text.empty() ? json::value() : json::value(text); }
 
 }  // namespace
+
+Usage usage_at(const Dossier& dossier, const PauseRecord& record) {
+  Usage usage;
+  usage.n_prompt = static_cast<Position>(dossier.prompt.size());
+  usage.n_generated = record.at - usage.n_prompt;
+  return usage;
+}
 
 json::object pause_object(const Desk& desk, const Dossier& dossier, const PauseTicket& ticket) {
   const PauseRecord& record = ticket.record;

@@ -11,6 +11,8 @@ json::object generation_object(const Desk& desk, const Dossier& dossier);
 json::object pause_object(const Desk& desk, const Dossier& dossier, const PauseTicket& ticket);
 // An entry of the log as /events tells it: {"type", "generation", …}.
 json::object entry_object(const Desk& desk, const Dossier& dossier, std::size_t entry);
+// Of a generation that stands in this pause.
+Usage usage_at(const Dossier& dossier, const PauseRecord& record);
 // Each byte a number: a token may be no text by itself.
 json::array bytes_array(std::string_view bytes);
 std::string_view entry_type(const LogEntry& entry);

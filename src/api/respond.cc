@@ -12,6 +12,13 @@ HttpResponse json_response(const json::value& body, int status) {
   return response;
 }
 
+HttpResponse event_stream_head() {
+  HttpResponse head;
+  head.content_type = "text/event-stream; charset=utf-8";
+  head.headers = {{"cache-control", "no-cache"}, {"x-accel-buffering", "no"}};
+  return head;
+}
+
 HttpResponse error_response(const WireError& error) {
   HttpResponse response = json_response(error_object(error), error.status);
   for (auto& header : error_headers(error)) response.headers.push_back(std::move(header));

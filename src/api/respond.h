@@ -13,6 +13,8 @@
 namespace fermata::api {
 
 HttpResponse json_response(const json::value& body, int status = 200);
+// What a stream of server-sent events begins with.
+HttpResponse event_stream_head();
 HttpResponse error_response(const WireError& error);
 // `fermata`: what stands in the error beside its detail, e.g. a pause record.
 HttpResponse error_response(const Error& error, json::object fermata = {});

@@ -16,13 +16,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-HttpResponse stream_head() {
-  HttpResponse head;
-  head.content_type = "text/event-stream; charset=utf-8";
-  head.headers = {{"cache-control", "no-cache"}, {"x-accel-buffering", "no"}};
-  return head;
-}
-
 // ------------------------------------------------------------------------------------------------------------- of one
 
 // `from` (inclusive), or after the last one that the client has.
@@ -58,7 +51,7 @@ asio::awaitable<void> events_of(Desk& desk, HttpRequest request, Exchange& excha
   exchange.on_gone([weak = std::weak_ptr<Dossier>(dossier)] {
     if (const auto alive = weak.lock()) alive->changed.notify();
   });
-  bool is_here = co_await exchange.begin_stream(stream_head());
+  bool is_here = co_await exchange.begin_stream(event_stream_head());
   std::size_t cursor = *from;
   while (is_here) {
     std::string piece;
@@ -134,7 +127,7 @@ asio::awaitable<void> all_by_stream(Desk& desk, HttpRequest request, Exchange& e
     signal.notify();
   });
   exchange.on_gone([&signal] { signal.notify(); });
-  bool is_here = co_await exchange.begin_stream(stream_head()) && co_await exchange.write(": following\n\n");
+  bool is_here = co_await exchange.begin_stream(event_stream_head()) && co_await exchange.write(": following\n\n");
   while (is_here) {
     std::string piece;
     for (; !waiting.empty() && piece.size() < limits::kStreamPieceBytesMax; waiting.pop_front())

@@ -19,13 +19,6 @@ bool is_for_the_client(const PauseRecord& record) {
 
 bool returns_pauses(const Dossier& dossier) { return dossier.options.on_pause == OnPause::kReturn; }
 
-Usage usage_at(const Dossier& dossier, const PauseRecord& record) {
-  Usage usage;
-  usage.n_prompt = static_cast<Position>(dossier.prompt.size());
-  usage.n_generated = record.at - usage.n_prompt;
-  return usage;
-}
-
 // What clients that cannot read a body, or read the headers first, find there.
 std::vector<std::pair<std::string, std::string>> headers_of(const Dossier& dossier) {
   std::vector<std::pair<std::string, std::string>> headers = {{"x-fermata-generation", dossier.id()}};
@@ -105,11 +98,8 @@ class Reading {
 asio::awaitable<void> send_stream(Desk& desk, std::shared_ptr<Dossier> dossier, std::size_t from, Exchange& exchange) {
   Reading reading(desk, dossier, from, exchange);
   const std::vector<LogEntry>& log = dossier->recording.log();
-  HttpResponse head;
-  head.content_type = "text/event-stream; charset=utf-8";
-  head.headers = headers_of(*dossier);
-  head.headers.emplace_back("cache-control", "no-cache");
-  head.headers.emplace_back("x-accel-buffering", "no");
+  HttpResponse head = event_stream_head();
+  for (auto& header : headers_of(*dossier)) head.headers.push_back(std::move(header));
   StreamAnswer answer(dossier->head, desk.core().vocabulary());
   std::string piece = answer.begin();
   for (std::size_t i = 0; i < from; ++i)  // an earlier stream sent these
