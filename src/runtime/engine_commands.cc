@@ -98,7 +98,7 @@ void EngineLoop::on(Pause& pause, Instant asked) {
   live->pause_replies.push_back(pause.reply);
   if (live->is(State::kPausing)) return;
   live->generation->note_pause_asked(asked);
-  if (in_flight(pause.id)) {
+  if (live->is(State::kRunning) && in_flight(pause.id)) {
     FERMATA_CHECK(live->generation->apply(Trigger::kAskPause, pause.reason, clock_.now()).has_value());
   } else {
     freeze(*live, pause.reason);

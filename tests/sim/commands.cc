@@ -30,6 +30,14 @@ Simulation::Client& Simulation::running_client() {
   return running.empty() ? any_client() : *random_.pick(running);
 }
 
+// One whose frozen point the step in flight may compute, if there is one.
+Simulation::Client& Simulation::inspected_client() {
+  for (const auto& answer : answers_)
+    if (!answer->given && answer->call == "inspect")
+      if (Client* client = find(answer->of)) return *client;
+  return running_client();
+}
+
 void Simulation::act() {
   const double submit_chance = clients_.size() < 3 ? 0.8 : clients_.size() < 16 ? 0.15 : 0;
   while (random_.chance(submit_chance)) submit_random();
@@ -151,6 +159,7 @@ void Simulation::pause(GenerationId id) {
   engine_->note_interrupt(id);
   Client* client = find(id);
   if (client) client->last_asked = Client::Asked::kPause;
+  if (client && engine_->in_step() && client->watch.state() == State::kPaused) coverage_.count("paused anew in a step");
   expect_answer<PauseRecord>(reply, id, "pause", [this, id, client](const Result<PauseRecord>& answer) {
     if (!answer) return on_refusal(answer.error(), id, "pause");
     SIM_EXPECT(needs_resume(answer->reason), "of a pause asked for");

@@ -82,6 +82,7 @@ constexpr std::array kRequired{
     Required{"paused with logits", 1},
     Required{"paused without logits", 1},
     Required{"paused with held text", 20},
+    Required{"paused anew in a step", 5},
     Required{"inspection: logits were held", 10},
     Required{"inspection: took a row", 10},
     Required{"inspection: no logits", 10},

@@ -295,6 +295,28 @@ TEST(SlowReader, APauseForItsSakeIsTakenOverByAUsersAndNotTheOtherWay) {
   EXPECT_EQ((*goes_on.poll())->state, State::kRunning);
 }
 
+TEST(SlowReader, APauseByAUserWhileItsFrozenPointIsComputedHolds) {
+  Pair pair;
+  (void)pair.bench.pause(pair.a.id, WaitReason::kSlowReader);
+  const auto seen = pair.bench.inspect(pair.a.id);
+  std::optional<Reply<PauseRecord>> paused;
+  pair.in_next_step([&] { paused = pair.bench.pause(pair.a.id); });
+  const auto record = paused->poll();
+  ASSERT_TRUE(record && *record);
+  EXPECT_EQ((*record)->reason, WaitReason::kUser);
+  const auto inspection = seen.poll();
+  ASSERT_TRUE(inspection && *inspection);
+  EXPECT_EQ((*inspection)->next.size(), 8u);
+  const auto again = pair.bench.pause(pair.a.id);
+  const auto resumed = pair.bench.resume(pair.a.id, WaitReason::kSlowReader);
+  pair.bench.turn();
+  EXPECT_TRUE((*again.poll())->has_logits) << "the row that came meanwhile is kept";
+  EXPECT_EQ((*resumed.poll())->state, State::kPaused);
+  (void)pair.bench.resume(pair.a.id);
+  pair.bench.run(pair.a);
+  EXPECT_EQ(pair.a.heard.tokens(), undisturbed(greedy({TokenId{1}, TokenId{2}}, 100)).tokens());
+}
+
 TEST(SlowReader, OneThatAsksAndNeverReadsCountsAsGone) {
   LoopBench bench(roomy());
   Client client = bench.submit(greedy({TokenId{1}, TokenId{2}}, 100), 6);

@@ -119,7 +119,8 @@ void Simulation::step_is_polled() {
   clock_.advance({1000});
   if (!acting_ || !random_.chance(poll_chance_) || clients_.empty()) return;
   do {
-    act_on(random_.chance(0.6) ? running_client() : any_client(), random_.chance(0.6) ? 0 : random_.between(0, 11));
+    Client& client = random_.chance(0.1) ? inspected_client() : random_.chance(0.6) ? running_client() : any_client();
+    act_on(client, random_.chance(0.6) ? 0 : random_.between(0, 11));
   } while (random_.chance(0.4));
 }
 

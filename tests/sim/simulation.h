@@ -92,6 +92,7 @@ class Simulation {
   Client* find(GenerationId id);
   Client& any_client();
   Client& running_client();
+  Client& inspected_client();
   void say(const std::string& what) const;
 
   SimulationOptions options_;
