@@ -11,26 +11,20 @@ Needs the environment that tools/bench sets.
 """
 
 import argparse
-import datetime
-import hashlib
 import json
 import os
-import pathlib
-import platform
-import random
 import signal
 import statistics
 import subprocess
 import sys
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent
+import paired
+from paired import AGAIN, PEER
+
 DECODE = [(streams, prompt) for prompt in (100, 900) for streams in (1, 4, 8)]
 PREFILL = (30, 500, 3000)
 N_DECODED = 64
-PEER = "peer default"
-AGAIN = "peer default, again"
 
 
 def cell(part, streams, prompt):
@@ -103,20 +97,12 @@ class BusyNeighbours:
             child.wait()
 
 
-def median_and_interval(ratios):
-    """(median, low, high): 95 % of the medians of samples drawn from the ratios lie between low and high."""
-    chance = random.Random(1)
-    medians = sorted(statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(2000))
-    return statistics.median(ratios), medians[50], medians[1949]
-
-
 def measure(configs, args):
     """[{config: {cell: tok/s}}], one for each round."""
     rounds = []
     for i in range(args.rounds):
-        order = [*configs, AGAIN]
         done = {}
-        for name in order if i % 2 == 0 else reversed(order):
+        for name in paired.by_turns(configs, i):
             print(f"round {i + 1} of {args.rounds}, {name} (load {os.getloadavg()[0]:.1f})", file=sys.stderr)
             neighbours = BusyNeighbours(args.busy, args.seconds * 2)
             try:
@@ -136,7 +122,7 @@ def compare(rounds, names):
             pairs = [(r["speeds"][name].get(key), r["speeds"][PEER].get(key)) for r in rounds]
             pairs = [(ours, theirs) for ours, theirs in pairs if ours and theirs]
             if pairs:
-                ratio, low, high = median_and_interval([ours / theirs for ours, theirs in pairs])
+                ratio, low, high = paired.median_and_interval([ours / theirs for ours, theirs in pairs])
                 table[name][key] = {"tok_s": statistics.median(ours for ours, _ in pairs), "ratio": ratio, "low": low,
                                     "high": high, "rounds": len(pairs)}
     return table
@@ -155,20 +141,6 @@ def markdown(table):
     return "\n".join(lines)
 
 
-def output_of(*command):
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False).stdout.strip()
-
-
-def machine():
-    fields = {}
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        name, _, value = line.partition(":")
-        fields.setdefault(name.strip(), value.strip())
-    kept = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile", "asimd", "sve", "i8mm", "bf16")
-    flags = [f for f in fields.get("flags", fields.get("Features", "")).split() if f in kept]
-    return {"cpu": fields.get("model name", platform.machine()), "cores": os.cpu_count(), "flags": flags, "kernel": platform.release()}
-
-
 def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
@@ -183,25 +155,17 @@ def parse(argv):
 
 def main(argv):
     args = parse(argv)
-    configs = json.loads((HERE / "peers.json").read_text())
+    configs = json.loads((paired.HERE / "peers.json").read_text())
     if args.only:
         wanted = [PEER, *args.only.split(",")]
         configs = {name: configs[name] for name in configs if name in wanted}
     began = time.time()
     rounds = measure(configs, args)
     table = compare(rounds, [*configs, AGAIN])
-    result = {
-        "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "commit": output_of("git", "rev-parse", "HEAD"),
-        "changed": bool(output_of("git", "status", "--porcelain")),
-        "machine": machine(),
-        "model": {"file": pathlib.Path(args.model).name, "sha256": hashlib.sha256(pathlib.Path(args.model).read_bytes()).hexdigest()},
-        "threads": args.threads, "busy_neighbours": args.busy, "took_s": round(time.time() - began),
-        "configs": configs, "rounds": rounds, "table": table,
-    }
-    folder = ROOT / "build/bench"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{args.name}.json").write_text(json.dumps(result, indent=1) + "\n")
+    paired.write(args.name, {
+        **paired.provenance(args.model), "threads": args.threads, "busy_neighbours": args.busy,
+        "took_s": round(time.time() - began), "configs": configs, "rounds": rounds, "table": table,
+    })
     print(markdown(table))
 
 

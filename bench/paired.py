@@ -1,0 +1,60 @@
+"""What every comparison here shares: ratios with intervals, and which machine, commit and model they are from."""
+
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import platform
+import random
+import statistics
+import subprocess
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+PEER = "peer default"
+AGAIN = "peer default, again"  # the A/A row: what a ratio of nothing looks like
+
+
+def median_and_interval(ratios):
+    """(median, low, high): 95 % of the medians of samples drawn from the ratios lie between low and high."""
+    chance = random.Random(1)
+    medians = sorted(statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(2000))
+    return statistics.median(ratios), medians[50], medians[1949]
+
+
+def by_turns(names, i_round):
+    """The configurations of a round in order, the peer's default twice; odd rounds run backwards."""
+    order = [*names, AGAIN]
+    return order if i_round % 2 == 0 else order[::-1]
+
+
+def output_of(*command):
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False).stdout.strip()
+
+
+def machine():
+    fields = {}
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        name, _, value = line.partition(":")
+        fields.setdefault(name.strip(), value.strip())
+    kept = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile", "asimd", "sve", "i8mm", "bf16")
+    flags = [f for f in fields.get("flags", fields.get("Features", "")).split() if f in kept]
+    return {"cpu": fields.get("model name", platform.machine()), "cores": os.cpu_count(), "flags": flags, "kernel": platform.release()}
+
+
+def provenance(model):
+    return {
+        "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "commit": output_of("git", "rev-parse", "HEAD"),
+        "changed": bool(output_of("git", "status", "--porcelain")),
+        "machine": machine(),
+        "model": {"file": pathlib.Path(model).name, "sha256": hashlib.sha256(pathlib.Path(model).read_bytes()).hexdigest()},
+    }
+
+
+def write(name, result):
+    """To build/bench/NAME.json."""
+    folder = ROOT / "build/bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
