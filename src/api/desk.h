@@ -35,6 +35,8 @@ struct DeskOptions {
   std::vector<std::string> model_aliases;
   std::size_t n_threads = 2;  // that tokenise and compile
   Duration finished_kept = milliseconds(limits::kFinishedKeptMs);
+  Duration keep_alive = milliseconds(limits::kKeepAliveMs);  // a stream is never silent for longer
+  Duration pause_wait = milliseconds(limits::kPauseWaitMs);  // what a whole answer waits through a pause
 };
 
 // All generations that clients know, by their names, and what may be done with them: the rules of WIRE sections 1,

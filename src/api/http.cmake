@@ -27,7 +27,7 @@ if(NOT FERMATA_FUZZ)
 
   fermata_test(api_http_test
     SOURCES api_keys_test.cc guard_test.cc listener_test.cc request_parser_test.cc router_test.cc signal_test.cc
-            websocket_test.cc
+            silence_test.cc websocket_test.cc
     LINKS fermata_api_http)
 
   # CPU time of a streamed event, memory of an idle connection; built and run by hand.

@@ -29,7 +29,7 @@ struct HttpLimits {
   Duration write_stall = milliseconds(limits::kHttpWriteStallMs);
   Duration linger = milliseconds(limits::kHttpLingerMs);
   Duration sweep = milliseconds(limits::kHttpSweepMs);
-  Duration websocket_ping = milliseconds(limits::kWebSocketPingMs);
+  Duration websocket_ping = milliseconds(limits::kKeepAliveMs);
 };
 
 // What a request that never reaches a handler is answered with. The listener puts in the status where Code says too

@@ -8,6 +8,7 @@
 #include "api/records.h"
 #include "api/respond.h"
 #include "api/routes.h"
+#include "api/silence.h"
 #include "api/websocket.h"
 #include "base/limits.h"
 
@@ -15,6 +16,15 @@ namespace fermata::api {
 namespace {
 
 namespace asio = boost::asio;
+
+// Waits for news, or says a comment. False: the client is gone.
+asio::awaitable<bool> still_here(Signal& news, Silence& silence, Exchange& exchange) {
+  const bool has_news = co_await news.wait(silence.left());
+  if (has_news || exchange.is_gone()) co_return !exchange.is_gone();
+  const bool is_here = co_await exchange.write(": still here\n\n");
+  silence.begin();
+  co_return is_here;
+}
 
 // ------------------------------------------------------------------------------------------------------------- of one
 
@@ -52,6 +62,7 @@ asio::awaitable<void> events_of(Desk& desk, HttpRequest request, Exchange& excha
     if (const auto alive = weak.lock()) alive->changed.notify();
   });
   bool is_here = co_await exchange.begin_stream(event_stream_head());
+  Silence silence(desk.clock(), desk.options().keep_alive);
   std::size_t cursor = *from;
   while (is_here) {
     std::string piece;
@@ -59,11 +70,11 @@ asio::awaitable<void> events_of(Desk& desk, HttpRequest request, Exchange& excha
       piece += entry_text(desk, *dossier, cursor++);
     if (!piece.empty()) {
       is_here = co_await exchange.write(piece);
+      silence.begin();
       continue;
     }
     if (recording.ended()) break;
-    const bool has_news = co_await dossier->changed.wait(milliseconds(limits::kKeepAliveMs));
-    is_here = !exchange.is_gone() && (has_news || co_await exchange.write(": still here\n\n"));
+    is_here = co_await still_here(dossier->changed, silence, exchange);
   }
   if (is_here) co_await exchange.end_stream();
 }
@@ -128,6 +139,7 @@ asio::awaitable<void> all_by_stream(Desk& desk, HttpRequest request, Exchange& e
   });
   exchange.on_gone([&signal] { signal.notify(); });
   bool is_here = co_await exchange.begin_stream(event_stream_head()) && co_await exchange.write(": following\n\n");
+  Silence silence(desk.clock(), desk.options().keep_alive);
   while (is_here) {
     std::string piece;
     for (; !waiting.empty() && piece.size() < limits::kStreamPieceBytesMax; waiting.pop_front())
@@ -135,10 +147,10 @@ asio::awaitable<void> all_by_stream(Desk& desk, HttpRequest request, Exchange& e
     if (waiting.empty() && n_lost > 0) piece += "event: lost\ndata: " + lost_text(std::exchange(n_lost, 0)) + "\n\n";
     if (!piece.empty()) {
       is_here = co_await exchange.write(piece);
+      silence.begin();
       continue;
     }
-    const bool has_news = co_await signal.wait(milliseconds(limits::kKeepAliveMs));
-    is_here = !exchange.is_gone() && (has_news || co_await exchange.write(": still here\n\n"));
+    is_here = co_await still_here(signal, silence, exchange);
   }
   exchange.on_gone({});
 }

@@ -4,6 +4,7 @@
 
 #include "api/records.h"
 #include "api/respond.h"
+#include "api/silence.h"
 #include "api/stream_answer.h"
 #include "base/limits.h"
 
@@ -105,6 +106,7 @@ asio::awaitable<void> send_stream(Desk& desk, std::shared_ptr<Dossier> dossier, 
   for (std::size_t i = 0; i < from; ++i)  // an earlier stream sent these
     if (const auto* text = std::get_if<TextEvent>(&log[i].what)) answer.skip(*text);
   bool is_here = co_await exchange.begin_stream(std::move(head));
+  Silence silence(desk.clock(), desk.options().keep_alive);
   while (is_here) {
     for (; reading.cursor < log.size() && !reading.got_all && piece.size() < limits::kStreamPieceBytesMax;
          ++reading.cursor)
@@ -112,11 +114,12 @@ asio::awaitable<void> send_stream(Desk& desk, std::shared_ptr<Dossier> dossier, 
     if (!piece.empty()) {
       is_here = co_await exchange.write(piece);
       piece.clear();
+      silence.begin();
     }
     if (!is_here || reading.got_all) break;
     if (reading.cursor < log.size()) continue;
     desk.reader_caught_up(dossier);
-    const bool has_news = co_await dossier->changed.wait(milliseconds(limits::kKeepAliveMs));
+    const bool has_news = co_await dossier->changed.wait(silence.left());
     if (exchange.is_gone()) break;
     if (!has_news) piece = answer.keep_alive();
   }
@@ -130,16 +133,17 @@ asio::awaitable<void> send_whole(Desk& desk, std::shared_ptr<Dossier> dossier, s
   const PauseTicket* returned = returned_pause(*dossier, from);
   while (!returned && !recording.ended()) {
     const PauseTicket* pause = recording.pause();
+    Duration at_most = Signal::kForever;
     if (pause && is_for_the_client(pause->record)) {
-      const Duration waited = desk.clock().now() - pause->reached;
-      if (waited >= milliseconds(limits::kPauseWaitMs)) {
+      at_most = pause->reached + desk.options().pause_wait - desk.clock().now();
+      if (at_most.ns <= 0) {
         response =
             error_response(Error{Code::kPaused, "the generation is paused; resume it, or ask for it as a stream", {}},
                            {{"pause", pause_object(desk, *dossier, *pause)}, {"generation", dossier->id()}});
         break;
       }
     }
-    co_await dossier->changed.wait(milliseconds(limits::kKeepAliveMs));
+    co_await dossier->changed.wait(at_most);
     if (exchange.is_gone()) co_return;
     returned = returned_pause(*dossier, from);
   }

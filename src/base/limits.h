@@ -92,7 +92,7 @@ inline constexpr std::size_t kWebSocketMessageBytesMax = 1024 * 1024;  // from a
 inline constexpr std::size_t kWebSocketInboxMax = 64;                  // messages of a client that nobody has taken
 inline constexpr std::size_t kWebSocketQueueBytesMax = 1024 * 1024;    // to a client that reads slowly
 inline constexpr std::size_t kWebSocketQueueMax = 4096;                // the same in messages
-inline constexpr std::int64_t kWebSocketPingMs = 20'000;               // two pings unanswered: closed
+inline constexpr std::int64_t kWebSocketPingLeastMs = 1000;            // two pings unanswered: closed
 inline constexpr std::size_t kApiKeysMax = 1024;
 inline constexpr std::size_t kApiKeyFileBytesMax = 1024 * 1024;
 inline constexpr std::size_t kApiKeyBytesMax = 128;  // of a presented key
@@ -118,8 +118,8 @@ inline constexpr std::int64_t kTokensPageMax = 10'000;   // journal rows of one 
 inline constexpr std::size_t kFeedQueueMax = 4096;       // events of all generations that a follower has not taken
 inline constexpr std::int64_t kInterruptReachMs = 1000;  // a pause or cancel that takes longer: the engine is stuck
 inline constexpr std::size_t kStreamPieceBytesMax = 64 * 1024;  // of one write, when a reader has to catch up
-inline constexpr std::int64_t kKeepAliveMs = 15'000;            // of silence on a stream
-inline constexpr std::int64_t kPauseWaitMs = 60'000;            // that who asked for no stream waits through a pause
+inline constexpr std::int64_t kKeepAliveMs = 15'000;            // of silence on a stream; a flag sets another
+inline constexpr std::int64_t kPauseWaitMs = 60'000;  // who asked for no stream waits through a pause; likewise
 static_assert(kAlivePerKeyMax <= kGenerationsMax);
 
 }  // namespace fermata::limits

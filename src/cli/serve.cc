@@ -27,6 +27,8 @@ struct ServeSettings {
   std::string model_name;
   std::string config;
   double drain_s = 30;
+  double keep_alive_s = limits::kKeepAliveMs / 1e3;
+  double pause_wait_s = limits::kPauseWaitMs / 1e3;
 };
 
 Result<LoadedModel> load(const ServeSettings& settings) {
@@ -58,7 +60,10 @@ void tell_ready(const EngineInfo& info, const std::string& model, const std::str
 }
 
 int run_server(ServeSettings& settings, InterruptSignal& signals) {
-  settings.server.drain = milliseconds(static_cast<std::int64_t>(settings.drain_s * 1e3));
+  const auto duration = [](double s) { return milliseconds(static_cast<std::int64_t>(s * 1e3)); };
+  settings.server.drain = duration(settings.drain_s);
+  settings.server.keep_alive = duration(settings.keep_alive_s);
+  settings.server.pause_wait = duration(settings.pause_wait_s);
   ServerEvents events;
   std::function<void()> ask_again;  // the second signal hurries, the third ends the process
   events.listening = [&](const std::string& url, std::function<void()> ask_to_stop) {
@@ -123,6 +128,22 @@ void add_address(CLI::App& command, ServeSettings& settings) {
       ->envname("FERMATA_API_KEY_FILE");
 }
 
+void add_waits(CLI::App& command, ServeSettings& settings) {
+  add_number(command, "--drain", settings.drain_s, "Seconds that running generations may take to end when stopping",
+             {0.0, 86400.0})
+      ->envname("FERMATA_DRAIN")
+      ->capture_default_str();
+  add_number(command, "--keep-alive", settings.keep_alive_s,
+             "Seconds after which a silent stream says that it is there; less than proxies wait", {0.05, 3600.0})
+      ->envname("FERMATA_KEEP_ALIVE")
+      ->capture_default_str();
+  add_number(command, "--pause-wait", settings.pause_wait_s,
+             "Seconds that a request without stream waits through a pause before its 409; less than proxies wait",
+             {0.0, 3600.0})
+      ->envname("FERMATA_PAUSE_WAIT")
+      ->capture_default_str();
+}
+
 }  // namespace
 
 Command add_serve(CLI::App& app) {
@@ -142,10 +163,7 @@ Command add_serve(CLI::App& app) {
   command->add_option("--model-name", settings->model_name, "What clients call the model; its own name if left out")
       ->envname("FERMATA_MODEL_NAME");
   command->add_option("--alias", settings->server.model_aliases, "Another name for it; repeatable");
-  add_number(*command, "--drain", settings->drain_s, "Seconds that running generations may take to end when stopping",
-             {0.0, 86400.0})
-      ->envname("FERMATA_DRAIN")
-      ->capture_default_str();
+  add_waits(*command, *settings);
   settings->engine.add_to(*command);
   return [settings, command](InterruptSignal& signals) {
     const Result<void> configured = settings->config.empty() ? Result<void>() : read_config(*command, settings->config);

@@ -1,5 +1,6 @@
 #include "server/server.h"
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
@@ -77,6 +78,8 @@ class Server {
 Result<void> Server::listen() {
   DeskOptions desk;
   desk.model_aliases = options_.model_aliases;
+  desk.keep_alive = options_.keep_alive;
+  desk.pause_wait = options_.pause_wait;
   desk_ = std::make_unique<Desk>(io_.get_executor(), clock_, std::move(desk));
   add_openai_routes(router_, *desk_);
   add_generation_routes(router_, *desk_);
@@ -98,6 +101,7 @@ Result<void> Server::listen() {
   ListenerOptions address;
   address.host = options_.host;
   address.port = options_.port;
+  address.limits.websocket_ping = std::max(options_.keep_alive, milliseconds(limits::kWebSocketPingLeastMs));
   Result<std::unique_ptr<Listener>> listener = Listener::bind(
       io_.get_executor(), clock_, router_, *guard_, [](const Error& error) { return error_response(error); },
       std::move(address));

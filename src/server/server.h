@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/result.h"
 #include "engine/chat_template.h"
 #include "engine/engine.h"
@@ -30,6 +31,8 @@ struct ServerOptions {
   std::string api_key_file;          // empty: none
   std::vector<std::string> model_aliases;
   Duration drain = seconds(30);  // what runs may take to end when the server is told to stop
+  Duration keep_alive = milliseconds(limits::kKeepAliveMs);  // a stream is never silent for longer
+  Duration pause_wait = milliseconds(limits::kPauseWaitMs);  // what a whole answer waits through a pause
   LoopOptions loop;
 };
 
