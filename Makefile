@@ -15,7 +15,7 @@ help:
 	  '                make run ARGS=demo shows a pause in the terminal; ARGS='\''serve --port 9000'\'' passes your own' \
 	  '  make check    format, lint, includes, unit and simulation tests           (under a minute once built)' \
 	  '  make test     everything: check, model tests, sanitizers, fuzzing, tools  (under 40 minutes from nothing)' '' \
-	  '  make long     simulation and oracle with ten times the seeds, others each time (an hour or so)' \
+	  '  make long     simulation and oracle with ten times the seeds, others each time; true pauses (an hour or so)' \
   '  make build    build the product and its tests in build/release' \
 	  '  make bench    measure against llama.cpp from the same sources; writes JSON' \
 	  '  make asan     unit and simulation tests under address and undefined-behaviour sanitizers' \
@@ -37,6 +37,7 @@ setup:
 	@tools/setup-packages test
 	@tools/fetch
 	@tools/setup-python
+	@tools/setup-node
 	@tools/build-llama
 
 build: setup

