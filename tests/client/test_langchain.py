@@ -6,6 +6,7 @@ import threading
 import openai
 import pytest
 from langchain_openai import ChatOpenAI
+from langchain_openai.chat_models import _client_utils
 
 from server import until
 
@@ -15,6 +16,14 @@ ASKED = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 60, "
 def model(server, fermata=None, **more):
     asked = {"model": "tiny", "api_key": "none", "max_retries": 0, "seed": 11, "max_tokens": 60, **more}
     return ChatOpenAI(base_url=f"{server.url}/v1", extra_body={"fermata": fermata} if fermata else None, **asked)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_connection_is_left():
+    """LangChain keeps its HTTP clients for later models; the server is asked in the end whether all connections went."""
+    yield
+    _client_utils._cached_sync_httpx_client.cache_clear()
+    _client_utils._cached_async_httpx_client.cache_clear()
 
 
 @pytest.fixture
