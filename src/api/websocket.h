@@ -16,8 +16,9 @@ namespace fermata::api {
 bool wants_websocket(const HttpRequest& request);
 
 // A WebSocket of one client, made by Exchange::accept_websocket(); text messages. io thread. Pings every
-// HttpLimits::websocket_ping by itself; a client that answers neither of two is closed, as is one that sends more than limits.h
-// allows, or reads nothing for kHttpWriteStallMs. The connection ends with its handler: what is queued then goes out.
+// HttpLimits::websocket_ping by itself; a client that answers neither of two is closed, as is one that sends more than
+// limits.h allows, or reads nothing for kHttpWriteStallMs. The connection ends with its handler: what is queued then
+// goes out.
 class WebSocketSession {
  public:
   virtual ~WebSocketSession() = default;
