@@ -14,13 +14,13 @@ namespace {
 
 Error refused(std::string_view field, const std::string& value, const std::string& allowed) {
   std::string message = std::string(field) + " is " + value + "; allowed: " + allowed;
-  return Error{Code::kInvalidArgument, std::move(message), std::string(field), false};
+  return Error{Code::kInvalidArgument, std::move(message), std::string(field), false, std::string(field)};
 }
 
 Error too_large(std::string_view field, std::size_t size, std::size_t limit, std::string_view unit) {
   std::string message = std::string(field) + " has " + std::to_string(size) + " " + std::string(unit) +
                         "; the limit is " + std::to_string(limit);
-  return Error{Code::kTooLarge, std::move(message), std::string(field), false};
+  return Error{Code::kTooLarge, std::move(message), std::string(field), false, std::string(field)};
 }
 
 template <class Number>
