@@ -32,10 +32,10 @@ asio::awaitable<bool> still_here(Signal& news, Silence& silence, Exchange& excha
 Result<std::size_t> first_entry(const HttpRequest& request) {
   const std::optional<std::string> from = request.parameter("from");
   const std::string text = from ? *from : std::string(request.header("last-event-id"));
-  if (text.empty()) return std::size_t{0};
+  if (!from && text.empty()) return std::size_t{0};
   std::size_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number >= SIZE_MAX - 1)
+  if (error != std::errc() || end != text.data() + text.size() || number > INT64_MAX)
     return Error{Code::kInvalidArgument, "from must be the number of an event", text, false, "from"};
   return from ? number : number + 1;
 }

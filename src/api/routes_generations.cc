@@ -39,8 +39,17 @@ bool fits(const HttpRequest& request, const Dossier& dossier) {
   return !tag || std::find(tags.begin(), tags.end(), *tag) != tags.end();
 }
 
+Result<void> check_state(const HttpRequest& request) {
+  const std::string state = request.parameter("state").value_or(std::string(to_string(State::kQueued)));
+  for (std::size_t i = 0; i < kStates; ++i)
+    if (state == to_string(static_cast<State>(i))) return {};
+  return invalid("state", "state must be one of docs/states.md", state);
+}
+
 HttpResponse list(Desk& desk, const HttpRequest& request) {
-  const Result<std::int64_t> limit = number_parameter(request, "limit", 20, 1, 100);
+  if (const Result<void> state = check_state(request); !state) return error_response(state.error());
+  const Result<std::int64_t> limit =
+      number_parameter(request, "limit", limits::kListPageDefault, 1, limits::kListPageMax);
   const Result<std::int64_t> created_after = number_parameter(request, "created_after", -1, 0, INT64_MAX);
   if (!limit || !created_after) return error_response(limit ? created_after.error() : limit.error());
   const std::string order = request.parameter("order").value_or("desc");
@@ -228,7 +237,8 @@ HttpResponse tokens(Desk& desk, const HttpRequest& request) {
   const auto found = desk.find(view(request), request.principal);
   if (!found) return error_response(found.error());
   const Result<std::int64_t> from = number_parameter(request, "from", 0, 0, limits::kTokensMax);
-  const Result<std::int64_t> limit = number_parameter(request, "limit", 1000, 1, limits::kTokensPageMax);
+  const Result<std::int64_t> limit =
+      number_parameter(request, "limit", limits::kTokensPageDefault, 1, limits::kTokensPageMax);
   if (!from || !limit) return error_response(from ? limit.error() : from.error());
   const Dossier& dossier = **found;
   const auto n_prompt = static_cast<std::int64_t>(dossier.prompt.size());
@@ -269,7 +279,8 @@ HttpResponse inspection_response(Desk& desk, const Dossier& dossier, const Inspe
 asio::awaitable<void> inspect(Desk& desk, HttpRequest request, Exchange& exchange) {
   const auto found = desk.find(view(request), request.principal);
   if (!found) co_return co_await refuse(exchange, found.error());
-  const Result<std::int64_t> n_next = number_parameter(request, "top", 10, 0, limits::kTopLogprobsMax);
+  const Result<std::int64_t> n_next =
+      number_parameter(request, "top", limits::kInspectTopDefault, 0, limits::kTopLogprobsMax);
   if (!n_next) co_return co_await refuse(exchange, n_next.error());
   const Result<Inspection> seen = co_await desk.inspect(*found, static_cast<std::int32_t>(*n_next));
   if (!seen) co_return co_await refuse(exchange, seen.error());

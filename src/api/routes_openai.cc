@@ -136,12 +136,17 @@ asio::awaitable<void> tokenize(Desk& desk, HttpRequest request, Exchange& exchan
 HttpResponse text_of(const Vocabulary& vocabulary, std::string_view body) {
   const Result<json::value> value = parse_json(body);
   if (!value) return error_response(value.error());
-  const json::object* object = value->if_object();
-  const json::value* field = object ? object->if_contains("tokens") : nullptr;
-  if (!field || !field->is_array()) return error_response(invalid("tokens", "tokens must be an array of token ids"));
+  if (!value->is_object()) return error_response(invalid(kWholeBody, "the body must be an object", in_words(*value)));
+  Complaints complaints;
+  FieldReader fields(value->get_object(), "", complaints);
+  const json::array* tokens = fields.array("tokens");
+  constexpr std::string_view kKnown[] = {"tokens"};
+  fields.refuse_unread(kKnown);
+  if (!tokens) fields.refuse_missing("tokens");
+  if (complaints.any()) return error_response(complaints.first());
   TextStream text(std::make_shared<const StopSet>(std::vector<std::string>{}));
   std::string content;
-  for (const json::value& token : field->get_array()) {
+  for (const json::value& token : *tokens) {
     const std::int64_t* id = token.if_int64();
     if (!id || *id < 0 || *id >= vocabulary.n_tokens())
       return error_response(invalid("tokens", "tokens must be ids of this model's vocabulary", in_words(token)));
