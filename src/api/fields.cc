@@ -61,7 +61,7 @@ constexpr std::array kFields{
     number("typical_p", &P::typical_p, 0, 1, "0.9", "1: off"),
     number("top_n_sigma", &P::top_n_sigma, -1000, 1000, "2", "below 0: off"),
     Field{.name = "min_keep",
-          .note = "truncation never leaves fewer tokens",
+          .note = "truncation never leaves fewer tokens; no more than the vocabulary has",
           .example = "1",
           .member = &P::min_keep,
           .least = 0,
@@ -341,6 +341,14 @@ std::string digits(double number) {
   return text;
 }
 
+}  // namespace
+
+std::span<const Field> fields() { return kFields; }
+
+bool is_on(const Field& field, Route route) {
+  return (field.where & (route == Route::kChat ? W::kChat : W::kCompletions)) != 0;
+}
+
 std::string meaning_of(const Field& field) {
   std::string out;
   const auto add = [&out](const std::string& part) { out += (out.empty() || part.empty() ? "" : "; ") + part; };
@@ -356,14 +364,6 @@ std::string meaning_of(const Field& field) {
     add("accepted: " + accepted + (field.neutral.empty() ? "" : "`"));
   }
   return out;
-}
-
-}  // namespace
-
-std::span<const Field> fields() { return kFields; }
-
-bool is_on(const Field& field, Route route) {
-  return (field.where & (route == Route::kChat ? W::kChat : W::kCompletions)) != 0;
 }
 
 std::string fields_table() {

@@ -38,6 +38,9 @@ struct Field {
 std::span<const Field> fields();
 bool is_on(const Field& field, Route route);
 
+// What docs/api.md says of it: range, note, accepted values.
+std::string meaning_of(const Field& field);
+
 // The table of docs/api.md.
 std::string fields_table();
 

@@ -58,6 +58,7 @@ static_assert(in_order(), "a code is the index of its row");
 static_assert(kRows.size() == static_cast<std::size_t>(Code::kDraining) + 1, "every code has a row");
 
 constexpr int kRetryAfterSeconds = 1;
+constexpr int kWholeBodyTooLarge = 413;
 
 const Row& row_of(Code code) {
   FERMATA_CHECK(static_cast<std::size_t>(code) < kRows.size());
@@ -80,7 +81,7 @@ std::string as_utf8(std::string text) {
 }  // namespace
 
 int http_status(const Error& error) {
-  if (error.code == Code::kTooLarge && error.field == kWholeBody) return 413;
+  if (error.code == Code::kTooLarge && error.field == kWholeBody) return kWholeBodyTooLarge;
   return row_of(error.code).status;
 }
 
@@ -127,6 +128,15 @@ std::vector<std::pair<std::string, std::string>> error_headers(const WireError& 
 
 std::vector<std::pair<std::string, std::string>> error_headers(const Error& error) {
   return error_headers(wire_error(error));
+}
+
+std::vector<ErrorName> error_names() {
+  std::vector<ErrorName> names;
+  for (const Row& row : kRows) {
+    names.push_back({row.status, row.type, name_of(row)});
+    if (row.code == Code::kTooLarge) names.push_back({kWholeBodyTooLarge, row.type, name_of(row)});
+  }
+  return names;
 }
 
 std::string error_table() {

@@ -33,6 +33,14 @@ json::object error_object(const Error& error, json::object fermata = {});
 std::vector<std::pair<std::string, std::string>> error_headers(const WireError& error);
 std::vector<std::pair<std::string, std::string>> error_headers(const Error& error);
 
+// Every error that http_error knows, once per status it comes with.
+struct ErrorName {
+  int status;
+  std::string_view type;
+  std::string_view code;
+};
+std::vector<ErrorName> error_names();
+
 // Every code with its status, for docs/api.md.
 std::string error_table();
 

@@ -36,6 +36,8 @@ class Router {
   // `path` as it came, percent-encoded (and well so: RequestParser sees to it). HEAD is answered by GET's route.
   Match find(std::string_view method, std::string_view path) const;
 
+  const std::vector<Endpoint>& endpoints() const { return routes_; }
+
  private:
   std::vector<Endpoint> routes_;
 };

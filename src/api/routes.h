@@ -17,6 +17,10 @@ Handler look(Desk& desk, Look look);
 void add_openai_routes(Router& router, Desk& desk);      // completions, models, tokens of a text
 void add_generation_routes(Router& router, Desk& desk);  // look at, pause, resume, cancel
 void add_event_routes(Router& router, Desk& desk);       // events of one and of all
-void add_service_routes(Router& router, Desk& desk);     // capabilities, health, the description of all this
+void add_service_routes(Router& router, Desk& desk);     // capabilities, health
+void add_description(Router& router);                    // of all that is there so far, and of itself
+
+// All of these.
+void add_routes(Router& router, Desk& desk);
 
 }  // namespace fermata::api

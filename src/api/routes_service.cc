@@ -1,6 +1,9 @@
 // What this server is, can and does.
+#include <memory>
+#include <string>
 #include <utility>
 
+#include "api/openapi.h"
 #include "api/respond.h"
 #include "api/routes.h"
 #include "base/limits.h"
@@ -89,6 +92,26 @@ void add_service_routes(Router& router, Desk& desk) {
   router.add("GET", "/v1/stats", Scope::kAdmin, when_ready(desk, look(desk, stats)));
   for (const char* path : {"/health", "/v1/health"})
     router.add("GET", path, Scope::kUse, look(desk, health), {.open = true});
+}
+
+// Made once: nothing in it depends on the model or on who asks, so it needs neither.
+void add_description(Router& router) {
+  const auto text = std::make_shared<std::string>();
+  const auto describe = [text](const HttpRequest&, Exchange& exchange) {
+    HttpResponse response;
+    response.body = *text;
+    return exchange.respond(std::move(response));
+  };
+  router.add("GET", "/openapi.json", Scope::kUse, describe, {.open = true});
+  *text = to_text(openapi_document(router.endpoints()));
+}
+
+void add_routes(Router& router, Desk& desk) {
+  add_openai_routes(router, desk);
+  add_generation_routes(router, desk);
+  add_event_routes(router, desk);
+  add_service_routes(router, desk);
+  add_description(router);
 }
 
 }  // namespace fermata::api

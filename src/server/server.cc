@@ -81,10 +81,7 @@ Result<void> Server::listen() {
   desk.keep_alive = options_.keep_alive;
   desk.pause_wait = options_.pause_wait;
   desk_ = std::make_unique<Desk>(io_.get_executor(), clock_, std::move(desk));
-  add_openai_routes(router_, *desk_);
-  add_generation_routes(router_, *desk_);
-  add_event_routes(router_, *desk_);
-  add_service_routes(router_, *desk_);
+  add_routes(router_, *desk_);
 
   GuardOptions guard;
   guard.hosts = options_.hosts;

@@ -1,0 +1,98 @@
+#include "api/openapi.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <set>
+#include <string>
+
+#include "api/fields.h"
+#include "api/http_error.h"
+#include "api/routes.h"
+
+namespace fermata::api {
+namespace {
+
+// All of the document is made here once; that each endpoint is described, and nothing else, is checked by making it.
+// Its answers are held against the running server in tests/client.
+class OpenApi : public ::testing::Test {
+ protected:
+  OpenApi() : desk_(io_.get_executor(), clock_, {}) {
+    add_routes(router_, desk_);
+    document_ = openapi_document(router_.endpoints());
+  }
+  // Each value, with the keys that lead to it.
+  template <class Look>
+  static void visit(const json::value& value, const std::string& path, const Look& look) {
+    look(value, path);
+    if (const json::object* object = value.if_object())
+      for (const auto& [key, inner] : *object) visit(inner, path + "/" + std::string(key), look);
+    if (const json::array* array = value.if_array())
+      for (const json::value& inner : *array) visit(inner, path + "/-", look);
+  }
+
+  boost::asio::io_context io_;
+  ManualClock clock_;
+  Desk desk_;
+  Router router_;
+  json::object document_;
+};
+
+TEST_F(OpenApi, EveryReferenceLeadsSomewhereAndEveryComponentIsReferredTo) {
+  const json::value document = document_;
+  std::set<std::string> referred;
+  visit(document, "", [&](const json::value& value, const std::string& path) {
+    if (!path.ends_with("/$ref")) return;
+    const std::string target(value.get_string());
+    ASSERT_TRUE(target.starts_with("#/")) << path;
+    EXPECT_NO_THROW((void)document.at_pointer(target.substr(1))) << path << " " << target;
+    referred.insert(target.substr(1));
+  });
+  referred.insert("/components/responses/error405");  // of no call: a path asked by a method that it has not
+  for (const char* kind : {"schemas", "responses", "parameters", "headers"})
+    for (const auto& [name, component] : document.at("components").at(kind).get_object())
+      EXPECT_TRUE(referred.contains("/components/" + std::string(kind) + "/" + std::string(name))) << name;
+}
+
+TEST_F(OpenApi, NoShortFormIsLeft) {
+  visit(document_, "", [](const json::value& value, const std::string& path) {
+    EXPECT_FALSE(value.is_string() && value.get_string().starts_with('=')) << path;
+    for (const char* key : {"/same_as", "/errors"}) EXPECT_FALSE(path.ends_with(key)) << path;
+  });
+}
+
+// "stream_options.include_usage" is a property of a property.
+std::set<std::string> names_in(const json::value& schema, const std::string& prefix) {
+  std::set<std::string> names;
+  const json::value* properties = schema.get_object().if_contains("properties");
+  if (properties == nullptr) return names;
+  for (const auto& [key, inner] : properties->get_object()) {
+    names.insert(prefix + std::string(key));
+    if (prefix.empty() && key != "response_format") names.merge(names_in(inner, std::string(key) + "."));
+  }
+  return names;
+}
+
+TEST_F(OpenApi, HasTheFieldsOfTheTableAndNoOthers) {
+  const json::value document = document_;
+  for (const Route route : {Route::kChat, Route::kCompletions}) {
+    std::set<std::string> wanted;
+    for (const Field& field : fields())
+      if (is_on(field, route)) wanted.emplace(field.name);
+    const std::string name = route == Route::kChat ? "ChatRequest" : "CompletionRequest";
+    EXPECT_EQ(names_in(document.at_pointer("/components/schemas/" + name), ""), wanted);
+  }
+}
+
+TEST_F(OpenApi, HasEveryErrorWithItsStatus) {
+  const json::value document = document_;
+  for (const ErrorName& error : error_names()) {
+    const std::string path = "/components/responses/error" + std::to_string(error.status) + "/x-codes";
+    const json::array& codes = document.at_pointer(path).get_array();
+    EXPECT_NE(std::find(codes.begin(), codes.end(), json::value(error.code)), codes.end()) << error.code;
+  }
+}
+
+}  // namespace
+}  // namespace fermata::api
