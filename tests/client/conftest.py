@@ -2,9 +2,11 @@ import gc
 import os
 import resource
 
+import httpx2
 import openai
 import pytest
 
+from contract import contract
 from server import Server, tiny_model, until, WAIT_S
 
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -108,5 +110,12 @@ def start():
 @pytest.fixture
 def client(tiny):
     """The openai client, which tries nothing twice, so that a test sees each answer."""
-    with openai.OpenAI(base_url=f"{tiny.url}/v1", api_key="none", max_retries=0, timeout=WAIT_S) as made:
+    def check(response):
+        asked = (response.request.method, response.request.url.path, response.status_code, response.headers)
+        if response.headers["content-type"].startswith("application/json"):
+            contract(tiny).check(*asked, response.read())
+        else:
+            contract(tiny).check_head(*asked)
+    http = httpx2.Client(event_hooks={"response": [check]}, timeout=WAIT_S)
+    with openai.OpenAI(base_url=f"{tiny.url}/v1", api_key="none", max_retries=0, timeout=WAIT_S, http_client=http) as made:
         yield made

@@ -12,6 +12,8 @@ import subprocess
 import threading
 import time
 
+from contract import contract
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BINARY = pathlib.Path(os.environ.get("FERMATA_BINARY", ROOT / "build/release/src/cli/fermata"))
 WAIT_S = 30  # bounds every wait; what is waited for comes in milliseconds
@@ -95,7 +97,9 @@ class Server:
             all_headers.update(headers or {})
             connection.request(method, path, data, {k: v for k, v in all_headers.items() if v is not None})
             answer = connection.getresponse()
-            return Answer(answer.status, answer.headers, answer.read())
+            body = answer.read()
+            contract(self).check(method, path, answer.status, answer.headers, body)
+            return Answer(answer.status, answer.headers, body)
         finally:
             connection.close()
 

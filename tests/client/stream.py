@@ -4,6 +4,7 @@ import json
 import socket
 import struct
 
+from contract import check_event, contract
 from server import WAIT_S
 
 
@@ -21,6 +22,7 @@ class Stream:
                  f"Content-Length: {len(data)}", *(f"{k}: {v}" for k, v in (headers or {}).items())]
         if server.key:
             lines.append(f"Authorization: Bearer {server.key}")
+        self._asked, self._check = (contract(server), method, path), None
         self.socket.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + data)
         self.raw, self.data = bytearray(), bytearray()
         self._unread = bytearray()  # of the body, still chunked
@@ -40,6 +42,8 @@ class Stream:
             first, *rest = head.decode("latin-1").split("\r\n")
             self.status = int(first.split()[1])
             self.headers = {line.split(":", 1)[0].lower(): line.split(":", 1)[1].strip() for line in rest}
+            contract_of, method, path = self._asked
+            self._check = contract_of.check_head(method, path, self.status, self.headers)
         self._unread += got
         self._unchunk()
         return True
@@ -76,6 +80,7 @@ class Stream:
                 self._taken = end + 2
                 fields = [line.split(": ", 1) for line in text.split("\n") if not line.startswith(":")]
                 if fields:
+                    check_event(self._check, dict(fields))
                     return dict(fields)
             elif self.is_over or not self._more():
                 return None
