@@ -1,15 +1,14 @@
 #include "api/api_keys.h"
 
 #include <sodium.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <utility>
 
 #include "base/limits.h"
+#include "base/regular_file.h"
 
 namespace fermata::api {
 namespace {
@@ -105,20 +104,17 @@ Result<ApiKeys> ApiKeys::parse(std::string_view text) {
 }
 
 Result<ApiKeys> ApiKeys::load(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return Error{Code::kIo, "The file of API keys cannot be read.", path};
-  if (status.st_mode & (S_IWGRP | S_IWOTH)) {
+  const Result<RegularFile> file = open_regular_file(path);
+  if (!file) return Error{Code::kIo, "The file of API keys cannot be read.", file.error().message};
+  if (file->others_may_write)
     return wrong("The file of API keys may be written by others; make it yours alone: chmod 600.", path);
-  }
-  if (static_cast<std::size_t>(status.st_size) > limits::kApiKeyFileBytesMax) {
+  const Result<std::string> text = read_to_end(file->descriptor, path, limits::kApiKeyFileBytesMax);
+  if (!text && text.error().code == Code::kTooLarge)
     return Error{
         Code::kTooLarge,
         "The file of API keys is too large: at most " + std::to_string(limits::kApiKeyFileBytesMax) + " bytes.", path};
-  }
-  std::ifstream file(path, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file || file.bad()) return Error{Code::kIo, "The file of API keys cannot be read.", path};
-  auto keys = parse(text);
+  if (!text) return Error{Code::kIo, "The file of API keys cannot be read.", path};
+  auto keys = parse(*text);
   if (!keys) return keys;
   if (keys->empty()) return wrong("The file of API keys has no key.", path);
   return keys;

@@ -82,6 +82,10 @@ TEST(ApiKeys, AFileThatOthersMayWriteIsRefused) {
   EXPECT_FALSE(ApiKeys::load(path));  // would open the server to everybody
   std::remove(path.c_str());
   EXPECT_EQ(ApiKeys::load(path).error().code, Code::kIo);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);  // nobody will ever write to it
+  EXPECT_EQ(ApiKeys::load(path).error().code, Code::kIo);
+  std::remove(path.c_str());
+  EXPECT_EQ(ApiKeys::load("/dev/zero").error().code, Code::kIo);
 }
 
 }  // namespace

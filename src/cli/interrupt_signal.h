@@ -4,7 +4,7 @@
 #include <functional>
 #include <thread>
 
-#include "engine/llama/regular_file.h"
+#include "base/regular_file.h"
 
 namespace fermata::cli {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "engine/llama/regular_file.h"
+#include "base/regular_file.h"
 
 namespace fermata {
 namespace {

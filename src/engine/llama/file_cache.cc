@@ -9,7 +9,7 @@
 #include <sstream>
 #include <system_error>
 
-#include "engine/llama/regular_file.h"
+#include "base/regular_file.h"
 #include "engine/llama/scratch_file.h"
 
 namespace fermata {

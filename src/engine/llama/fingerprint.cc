@@ -9,7 +9,7 @@
 #include "engine/llama/block_products.h"
 #include "engine/llama/checksum.h"
 #include "engine/llama/file_cache.h"
-#include "engine/llama/regular_file.h"
+#include "base/regular_file.h"
 #include "ggml-cpu.h"
 #include "llama.h"
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "engine/llama/regular_file.h"
+#include "base/regular_file.h"
 #include "ggml.h"
 #include "gguf.h"
 #include "llama.h"

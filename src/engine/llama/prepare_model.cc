@@ -12,7 +12,7 @@
 #include "engine/llama/gguf_file.h"
 #include "engine/llama/llama_log.h"
 #include "engine/llama/loaded_model.h"
-#include "engine/llama/regular_file.h"
+#include "base/regular_file.h"
 #include "engine/llama/scratch_file.h"
 #include "llama.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "engine/llama/regular_file.h"
+#include "base/regular_file.h"
 
 namespace fermata {
 

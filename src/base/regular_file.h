@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -30,10 +31,18 @@ class Descriptor {
 struct RegularFile {
   Descriptor descriptor;
   std::uint64_t n_bytes = 0;
+  bool others_may_write = false;  // its group, or everybody
 };
 
 // Opens a file of ours, or one that a user named, for reading. Never waits for anybody: a pipe, device, socket or
 // folder is refused (kIo), a link to a regular file is followed. The message begins with `path`.
 Result<RegularFile> open_regular_file(const std::string& path);
+
+// What is left to read of a descriptor: kTooLarge if that is more than `n_bytes_max`, kIo if it cannot be read. `name`
+// begins the message. Waits if the descriptor does.
+Result<std::string> read_to_end(const Descriptor& descriptor, const std::string& name, std::size_t n_bytes_max);
+
+// The whole of a regular file.
+Result<std::string> read_regular_file(const std::string& path, std::size_t n_bytes_max);
 
 }  // namespace fermata
