@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "generation/fold.h"
-#include "generation/utf8.h"
+#include "base/utf8.h"
 
 namespace fermata::api {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "api/scripted_answer.h"
-#include "generation/utf8.h"
+#include "base/utf8.h"
 
 namespace fermata::api {
 namespace {

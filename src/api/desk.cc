@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "api/names.h"
 #include "base/limits.h"
 
 namespace fermata::api {
@@ -33,9 +34,8 @@ double Desk::unix_time(Instant instant) const { return unix_offset_s_ + static_c
 Result<std::shared_ptr<Dossier>> Desk::find(std::string_view name, const Principal& who) const {
   const Error unknown{Code::kNotFound, "there is no such generation", std::string(name), false};
   std::string id(name);
-  constexpr std::string_view kClient = "client:";
-  if (name.starts_with(kClient)) {
-    const auto entry = by_client_id_.find({who.tenant, std::string(name.substr(kClient.size()))});
+  if (name.starts_with(kClientPrefix)) {
+    const auto entry = by_client_id_.find({who.tenant, std::string(name.substr(kClientPrefix.size()))});
     if (entry == by_client_id_.end()) return unknown;
     id = entry->second;
   } else if (const auto entry = by_answer_id_.find(name); entry != by_answer_id_.end()) {

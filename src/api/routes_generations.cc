@@ -164,9 +164,8 @@ HttpResponse will_be_cancelled(std::string_view client_id) {
 
 asio::awaitable<void> cancel(Desk& desk, HttpRequest request, Exchange& exchange) {
   const auto found = desk.find(view(request), request.principal);
-  constexpr std::string_view kClient = "client:";
-  if (!found && found.error().code == Code::kNotFound && view(request).starts_with(kClient)) {
-    const std::string_view client_id = view(request).substr(kClient.size());
+  if (!found && found.error().code == Code::kNotFound && view(request).starts_with(kClientPrefix)) {
+    const std::string_view client_id = view(request).substr(kClientPrefix.size());
     const Result<void> noted = desk.cancel_unborn(client_id, request.principal);
     if (!noted) co_return co_await refuse(exchange, noted.error());
     co_return co_await exchange.respond(will_be_cancelled(client_id));

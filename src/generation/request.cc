@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 #include "engine/sampling/validate.h"
-#include "generation/utf8.h"
+#include "base/utf8.h"
 
 namespace fermata {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "generation/generation.h"
-#include "generation/utf8.h"
+#include "base/utf8.h"
 
 namespace fermata::test {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "generation/text_stream_reference.h"
-#include "generation/utf8.h"
+#include "base/utf8.h"
 
 namespace fermata {
 namespace {

@@ -7,7 +7,7 @@
 #include "api/call.h"
 #include "api/http_error.h"
 #include "base/limits.h"
-#include "generation/utf8.h"
+#include "base/utf8.h"
 
 namespace {
 

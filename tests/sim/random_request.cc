@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "generation/utf8.h"
+#include "base/utf8.h"
 #include "reference.h"
 
 namespace fermata::sim {
