@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <sstream>
 #include <thread>
 #include <vector>
@@ -351,6 +352,74 @@ TEST_F(AttentionTest, AnAbortEndsTheNodeBetweenTasks) {
     ASSERT_EQ(computer.compute(test.node()), GGML_STATUS_SUCCESS);
     expect_plain(test, 2);
   }
+}
+
+// Kernels that find no memory at one of their calls, on whichever thread that is.
+struct Failing {
+  static inline const Kernels* real = nullptr;
+  static inline std::atomic<int> n_calls{0};
+  static inline int fails_at = -1;
+  static inline std::atomic<bool> failed_on_worker{false};
+
+  static void call() {
+    if (n_calls.fetch_add(1) != fails_at) return;
+    if (WorkerTeam::member() != 0) failed_on_worker = true;
+    throw std::bad_alloc();
+  }
+  static Kernels kernels() {
+    Kernels made = *real;
+    made.attend_block = [](const Block& block) {
+      call();
+      real->attend_block(block);
+    };
+    made.score_row = [](const Block& block, int begin, int end, float* scores) {
+      call();
+      real->score_row(block, begin, end, scores);
+    };
+    made.weigh_row = [](const Block& block, const float* scores, int begin, int end) {
+      call();
+      real->weigh_row(block, scores, begin, end);
+    };
+    return made;
+  }
+};
+
+TEST_F(AttentionTest, WantOfMemoryOnAnyThreadIsAnErrorOfTheNode) {
+  Failing::real = usable_kernels().front();
+  const Kernels kernels = Failing::kernels();
+  for (const int n_rows : {1, 200}) {
+    TestCase test({.n_rows = n_rows, .n_cells = 1500}, 4);
+    NodeComputer computer(kernels, nullptr, 2);
+    computer.share_tiny_nodes();
+    Failing::fails_at = -1;
+    Failing::n_calls = 0;
+    ASSERT_EQ(computer.compute(test.node()), GGML_STATUS_SUCCESS);
+    const int n_calls = Failing::n_calls;
+    for (int at = 0; at < n_calls; at += 1 + n_calls / 20) {
+      Failing::fails_at = at;
+      Failing::n_calls = 0;
+      EXPECT_EQ(computer.compute(test.node()), GGML_STATUS_ALLOC_FAILED) << at << " of " << n_calls;
+    }
+    for (int tries = 0; tries < 100'000 && !Failing::failed_on_worker; ++tries) {
+      Failing::fails_at = tries % n_calls;
+      Failing::n_calls = 0;
+      EXPECT_EQ(computer.compute(test.node()), GGML_STATUS_ALLOC_FAILED);
+    }
+    EXPECT_TRUE(Failing::failed_on_worker.exchange(false));
+    Failing::fails_at = -1;
+    test.clear_output();
+    ASSERT_EQ(computer.compute(test.node()), GGML_STATUS_SUCCESS) << "and it goes on";
+    expect_plain(test, 2);
+  }
+}
+
+TEST_F(AttentionTest, AScratchThatCannotGrowIsEmptyAndCanBeTriedAgain) {
+  ScratchArray scratch;
+  ASSERT_NE(scratch.at_least(100), nullptr);
+  EXPECT_THROW(scratch.at_least(std::size_t{1} << 60), std::bad_alloc);
+  float* const again = scratch.at_least(100);
+  ASSERT_NE(again, nullptr);
+  again[99] = 1;
 }
 
 // A lone row's scores are shared out, then its sums: no sum may begin while a score is missing. The first piece is held

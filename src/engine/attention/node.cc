@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <new>
 #include <optional>
 
 #include "base/check.h"
@@ -83,6 +84,14 @@ bool supports(const ggml_tensor* node) {
 }
 
 ggml_status NodeComputer::compute(ggml_tensor* node) {
+  try {
+    return compute_or_throw(node);
+  } catch (const std::bad_alloc&) {  // our caller is C
+    return GGML_STATUS_ALLOC_FAILED;
+  }
+}
+
+ggml_status NodeComputer::compute_or_throw(ggml_tensor* node) {
   const Operands operands = operands_of(node);
   const CellLists* lists = lists_of(node->src[3], operands.n_rows);
   if (lists == nullptr) return GGML_STATUS_FAILED;
@@ -92,7 +101,7 @@ ggml_status NodeComputer::compute(ggml_tensor* node) {
     }
   }
   schedule_.cut(kernels_, operands, *lists, n_threads_);
-  return run_schedule() ? GGML_STATUS_SUCCESS : GGML_STATUS_ABORTED;
+  return run_schedule();
 }
 
 // Null if the mask is of a kind that this attention does not know.
@@ -117,18 +126,22 @@ const CellLists* NodeComputer::lists_of(const ggml_tensor* mask, int n_rows) {
   return &cached.lists;
 }
 
-// False if it was aborted.
-bool NodeComputer::run_schedule() {
+// A body of a region must not throw, and every member must come to the barrier: what ends the work early is noted.
+ggml_status NodeComputer::run_schedule() {
   const std::vector<Block>& blocks = schedule_.blocks();
-  std::atomic<bool> aborted{false};
+  std::atomic<ggml_status> status{GGML_STATUS_SUCCESS};
   std::atomic<int> next_piece{0};
   std::atomic<int> next_sum{0};
   const auto each = [&](std::atomic<int>& next, std::size_t n, const auto& body) {
     for (;;) {
       const auto i = static_cast<std::size_t>(next.fetch_add(1, std::memory_order_relaxed));
-      if (i >= n || aborted.load(std::memory_order_relaxed)) return;
-      if (abort_raised()) return aborted.store(true, std::memory_order_relaxed);
-      body(i);
+      if (i >= n || status.load(std::memory_order_relaxed) != GGML_STATUS_SUCCESS) return;
+      if (abort_raised()) return status.store(GGML_STATUS_ABORTED, std::memory_order_relaxed);
+      try {
+        body(i);
+      } catch (const std::bad_alloc&) {  // of a thread's scratch
+        return status.store(GGML_STATUS_ALLOC_FAILED, std::memory_order_relaxed);
+      }
     }
   };
   float* split_scores = schedule_.is_split() ? split_scores_.at_least(schedule_.n_scores()) : nullptr;
@@ -153,7 +166,7 @@ bool NodeComputer::run_schedule() {
   } else {
     team.run(std::min(n_wanted, static_cast<int>(blocks.size())), attend_blocks);
   }
-  return !aborted.load(std::memory_order_relaxed);
+  return status.load(std::memory_order_relaxed);
 }
 
 }  // namespace fermata::attention

@@ -29,7 +29,7 @@ class NodeComputer {
   // Nodes with little work run on their caller alone unless this was called: tests would hardly see a second thread.
   void share_tiny_nodes() { share_tiny_ = true; }
 
-  // Of a node that supports() accepts.
+  // Of a node that supports() accepts. GGML_STATUS_ALLOC_FAILED if memory ran out, on whichever thread.
   ggml_status compute(ggml_tensor* node);
 
  private:
@@ -43,7 +43,8 @@ class NodeComputer {
   };
 
   const CellLists* lists_of(const ggml_tensor* mask, int n_rows);
-  bool run_schedule();
+  ggml_status compute_or_throw(ggml_tensor* node);
+  ggml_status run_schedule();
   bool abort_raised() const { return abort_ != nullptr && abort_(abort_data_); }
 
   const Kernels& kernels_;

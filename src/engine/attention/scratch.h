@@ -4,17 +4,20 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <new>
 
 namespace fermata::attention {
 
 // A float array that only grows, aligned to a cache line, never initialised.
 class ScratchArray {
  public:
+  // Throws std::bad_alloc; then it is empty.
   float* at_least(std::size_t n) {
     if (n > size_) {
       const std::size_t bytes = (n * sizeof(float) + 63) / 64 * 64;
+      size_ = 0;
       data_.reset(static_cast<float*>(std::aligned_alloc(64, bytes)));
-      if (data_ == nullptr) std::abort();
+      if (data_ == nullptr) throw std::bad_alloc();
       size_ = bytes / sizeof(float);
     }
     return data_.get();
