@@ -39,6 +39,7 @@ HttpResponse capabilities(Desk& desk, const HttpRequest& request) {
   answer["interrupt"] = json::object{{"pause", true},    {"in_prefill", true}, {"in_decode", true},
                                      {"durable", false}, {"edit", false},      {"fork", false}};
   answer["chat"] = desk.chat() != nullptr;
+  answer["chat_template"] = desk.chat() ? json::value(desk.chat()->origin()) : json::value();
   answer["limits"] = limits_object(desk);
   return json_response(answer);
 }

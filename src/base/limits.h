@@ -34,7 +34,19 @@ inline constexpr std::int32_t kPrefillRowsMax = 128;    // rows of one prefill c
 inline constexpr std::int32_t kPrefillRowsShared = 32;  // the same beside running streams
 
 inline constexpr std::size_t kConfigBytesMax = 1024 * 1024;
+inline constexpr std::size_t kChatTemplateBytesMax = 1024 * 1024;
 inline constexpr std::size_t kPromptBytesMax = 16 * 1024 * 1024;  // read from standard input
+
+// --- chat templates: work of one rendering, in what it takes from the heap
+inline constexpr std::size_t kTemplateAllocations =
+    5'000'000;  // and at loading; 5 million take about a third of a second
+inline constexpr std::size_t kTemplateAllocationsPerMessage = 300'000;  // more; some look at all messages for each
+inline constexpr std::size_t kTemplateAllocationsMax = 200'000'000;
+inline constexpr std::size_t kTemplateBytesLive = 256 << 20;               // at once
+inline constexpr std::size_t kTemplateBytesCopied = std::size_t{2} << 30;  // all together
+inline constexpr std::size_t kTemplateBytesPerMessage = 16 << 20;          // more
+inline constexpr std::size_t kTemplateBytesCopiedMax = std::size_t{16} << 30;
+inline constexpr std::size_t kTemplateCopies = 64;  // of a dialogue's bytes, at once, more than these
 
 // --- sampling and stop rules
 inline constexpr std::size_t kStopStringsMax = 16;
@@ -105,7 +117,10 @@ inline constexpr std::size_t kForgottenIdsMax = 20'000;                   // kno
 inline constexpr std::int64_t kTombstoneMs = 60'000;                      // a cancel that came before its request
 inline constexpr std::size_t kTombstonesMax = 4096;
 inline constexpr std::size_t kTombstonesPerTenantMax = 256;
-inline constexpr std::size_t kTokenizeBytesMax = 1024 * 1024;  // of one text: the answer is many times as long
+inline constexpr std::size_t kTokenizeBytesMax = 1024 * 1024;   // of one text: the answer is many times as long
+inline constexpr std::size_t kLongJobBytes = 64 * 1024;         // a text that does not get the last free thread
+inline constexpr std::size_t kJobPassedMax = 16;                // then a longer job is before all shorter ones
+inline constexpr std::size_t kControlBodyBytesMax = 64 * 1024;  // of pause, cancel, resume: read by the io thread
 inline constexpr std::size_t kAlivePerKeyMax = 2048;
 inline constexpr std::size_t kPausedPerKeyMax = 1024;
 inline constexpr std::int64_t kPauseAgeMaxMs = 86'400'000;

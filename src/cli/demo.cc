@@ -16,6 +16,7 @@
 #include "cli/open_engine.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
+#include "engine/chat_prompt.h"
 #include "engine/llama/json_text.h"
 #include "runtime/core.h"
 
@@ -51,9 +52,10 @@ Result<Started> Demo::start(const std::string& prompt, std::uint64_t seed, std::
   Request request;
   const Vocabulary& vocabulary = core_.vocabulary();
   if (chat_) {
-    Result<std::string> text = chat_->apply({{"user", prompt}});
-    if (!text) return text.error();
-    request.prompt = vocabulary.tokenize(*text, Markers::kParse);
+    const Result<ChatPrompt> written =
+        render_chat(*chat_, SpecialTexts(vocabulary.special_texts()), {{"user", prompt}});
+    if (!written) return written.error();
+    request.prompt = tokenize_chat(vocabulary, *written);
   } else {
     request.prompt = vocabulary.prompt_prefix();
     for (const TokenId token : vocabulary.tokenize(prompt, Markers::kPlain)) request.prompt.push_back(token);

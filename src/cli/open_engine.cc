@@ -8,8 +8,10 @@
 #include <string>
 #include <utility>
 
+#include "base/limits.h"
 #include "cli/complain.h"
 #include "cli/flags.h"
+#include "cli/input_file.h"
 #include "cli/terminal.h"
 #include "engine/fake/fake_engine.h"
 #include "engine/llama/chat/chat_template.h"
@@ -103,9 +105,24 @@ std::string default_model_path() {
   return base / "fermata/default.gguf";
 }
 
+void EngineFlags::add_chat_template_to(CLI::App& app) {
+  add_text(app, "--chat-template-file", chat_template_file, "Jinja template for dialogues, instead of the model's own")
+      ->group("Engine")
+      ->envname("FERMATA_CHAT_TEMPLATE_FILE");
+}
+
 Result<OpenedEngine> open_engine(const EngineFlags& flags) {
   OpenedEngine opened;
+  std::string source;
+  if (!flags.chat_template_file.empty()) {  // before the model, which takes longer
+    Result<std::string> text = read_file(flags.chat_template_file, limits::kChatTemplateBytesMax);
+    if (!text) return text.error();
+    source = *std::move(text);
+  }
   if (flags.engine == "fake") {
+    if (!flags.chat_template_file.empty())
+      return Error{Code::kInvalidArgument, "--chat-template-file needs a model; the scripted engine has no dialogues",
+                   flags.chat_template_file, false};
     FakeOptions options;
     options.n_cells = flags.n_ctx;
     opened.engine = std::make_unique<FakeEngine>(std::move(options));
@@ -115,7 +132,12 @@ Result<OpenedEngine> open_engine(const EngineFlags& flags) {
   if (!options) return options.error();
   Result<std::unique_ptr<LlamaEngine>> engine = load_llama(*options);
   if (!engine) return engine.error();
-  auto chat = make_llama_chat_template((*engine)->model());
+  const llama_model* model = (*engine)->model();
+  auto chat =
+      flags.chat_template_file.empty() ? make_llama_chat_template(model) : make_llama_chat_template(model, source);
+  if (!chat && !flags.chat_template_file.empty())
+    return Error{Code::kInvalidArgument, flags.chat_template_file + ": " + chat.error().message, chat.error().detail,
+                 false};
   if (chat)
     opened.chat = *std::move(chat);
   else

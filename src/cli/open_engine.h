@@ -21,8 +21,11 @@ struct EngineFlags {
   std::string kv = "f16";  // or "q8_0", "bf16", "K/V" for different types
   bool exact = true;
   std::string attention = "ours";
+  std::string chat_template_file;  // empty: the model's own template
 
   void add_to(CLI::App& app);
+  // For the commands that talk.
+  void add_chat_template_to(CLI::App& app);
 };
 
 struct OpenedEngine {

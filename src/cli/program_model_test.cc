@@ -88,6 +88,37 @@ TEST_F(ProgramModelTest, AModelWithoutATemplateIsContinuedAsItIs) {
   EXPECT_EQ(program_.run({"run", "-m", model_, "--system", "Be brief.", "hello"}).code, 2);
 }
 
+TEST_F(ProgramModelTest, ATemplateOfTheUserIsUsedOrRefusedWithAReason) {
+  const std::string path = program_.file("chat.jinja");
+  const auto run_with = [&](const std::string& source) {
+    fermata::test::write_file(path, source);
+    return program_.run({"run", "-m", model_, "-n", "1", "--chat-template-file", path, "hello"});
+  };
+  EXPECT_EQ(run_with("{{ messages[0].content }}").code, 0);
+  change("{% for message in messages %}", "{% fro message in messages %}");
+  const test::Outcome instead = run_with("{{ messages[0].content }}");  // the model's own does not matter
+  EXPECT_EQ(instead.code, 0) << instead.err;
+  EXPECT_EQ(instead.err.find("broken"), std::string::npos) << instead.err;
+
+  for (const auto& [source, why] : std::vector<std::pair<std::string, std::string>>{
+           {"", "no template"},
+           {"{% fro m in messages %}", "fro"},
+           {"{{ raise_exception('never again') }}", "never again"},
+           {"{% for i in range(1000000000000) %}{% endfor %}", "does it end?"},
+           {std::string(2 << 20, 'x'), "longer than is allowed"}}) {
+    const test::Outcome refused = run_with(source);
+    EXPECT_EQ(refused.code, 2) << why << refused.err;
+    EXPECT_NE(refused.err.find(path), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find(why), std::string::npos) << refused.err;
+  }
+  ASSERT_EQ(mkfifo(program_.file("pipe").c_str(), 0600), 0);
+  for (const std::string& odd : {program_.file("pipe"), std::string("/dev/zero"), program_.folder()}) {
+    const test::Outcome refused = program_.run({"run", "-m", model_, "--chat-template-file", odd, "hello"});
+    EXPECT_EQ(refused.code, 2) << odd;
+    EXPECT_NE(refused.err.find("is not a regular file"), std::string::npos) << refused.err;
+  }
+}
+
 TEST_F(ProgramModelTest, APoolThatDoesNotFitSaysWhatToLower) {
   program_.limit_memory(3000);
   const test::Outcome outcome = program_.run({"run", "-m", model_, "-c", "8388608", "hello"});

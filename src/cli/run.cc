@@ -17,6 +17,7 @@
 #include "cli/interrupt_signal.h"
 #include "cli/open_engine.h"
 #include "cli/sampling_flags.h"
+#include "engine/chat_prompt.h"
 #include "runtime/core.h"
 
 namespace fermata::cli {
@@ -47,9 +48,9 @@ Result<std::vector<TokenId>> prompt_tokens(const RunSettings& settings, const Op
   std::vector<ChatMessage> messages;
   if (settings.system) messages.push_back({"system", *settings.system});
   messages.push_back({"user", settings.prompt});
-  const Result<std::string> text = opened.chat->apply(messages);
-  if (!text) return text.error();
-  return vocabulary.tokenize(*text, Markers::kParse);
+  const Result<ChatPrompt> prompt = render_chat(*opened.chat, SpecialTexts(vocabulary.special_texts()), messages);
+  if (!prompt) return prompt.error();
+  return tokenize_chat(vocabulary, *prompt);
 }
 
 void report(const Answer& answer, std::uint64_t seed, Duration took) {
@@ -122,6 +123,7 @@ Command add_run(CLI::App& app) {
   add_number(*command, "--timeout", settings->timeout_s, "Seconds of running time; 0 is no limit", {0.0, 1e6});
   command->add_flag("-v,--verbose", settings->verbose, "Say afterwards how it ended");
   settings->engine.add_to(*command);
+  settings->engine.add_chat_template_to(*command);
   settings->request.sampling.seed = std::random_device{}();
   settings->sampling_flags.add_to(*command, settings->request.sampling);
   return [settings](InterruptSignal& signals) { return run(*settings, signals); };

@@ -44,18 +44,26 @@ Result<LoadedModel> load(const ServeSettings& settings) {
   return loaded;
 }
 
-void tell_ready(const EngineInfo& info, const std::string& model, const std::string& url) {
+std::string_view chat_in_words(std::string_view origin) {
+  if (origin == "model") return "the model's own template";
+  return origin == "file" ? "the template of --chat-template-file" : "no template: /v1/completions alone";
+}
+
+void tell_ready(const Readiness& now) {
+  const EngineInfo& info = now.info;
+  const std::string& url = now.url;
   std::printf(
       "fermata serves %s at %s\n"
       "  exact   %s: %s\n"
       "  pool    %d tokens, shared by all generations\n"
+      "  chat    %s\n"
       "  try     curl %s/v1/chat/completions -H 'Content-Type: application/json' \\\n"
       "            -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Why is the sky blue?\"}], \"stream\": "
       "true}'\n"
       "  pause   curl -X POST -H 'Content-Type: application/json' %s/v1/generations/GEN_ID/pause   (then .../resume)\n"
       "  stop    Ctrl-C\n",
-      model.c_str(), url.c_str(), info.exactness.with_neighbours ? "yes" : "no", info.exactness.why.c_str(),
-      info.n_cells, url.c_str(), url.c_str());
+      now.model.c_str(), url.c_str(), info.exactness.with_neighbours ? "yes" : "no", info.exactness.why.c_str(),
+      info.n_cells, std::string(chat_in_words(now.chat_origin)).c_str(), url.c_str(), url.c_str());
   std::fflush(stdout);
 }
 
@@ -165,6 +173,7 @@ Command add_serve(CLI::App& app) {
   command->add_option("--alias", settings->server.model_aliases, "Another name for it; repeatable");
   add_waits(*command, *settings);
   settings->engine.add_to(*command);
+  settings->engine.add_chat_template_to(*command);
   return [settings, command](InterruptSignal& signals) {
     const Result<void> configured = settings->config.empty() ? Result<void>() : read_config(*command, settings->config);
     return configured ? run_server(*settings, signals) : complain(configured.error());

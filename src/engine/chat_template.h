@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -16,9 +17,12 @@ struct ChatMessage {
 class ChatTemplate {
  public:
   virtual ~ChatTemplate() = default;
-  // The prompt ends where the assistant's answer begins. To be tokenised with Markers::kParse. kInvalidArgument with
-  // the template's own words if it refuses these messages.
+  // The prompt ends where the assistant's answer begins, and has no BOS before it. What is to be tokenised how: see
+  // chat_prompt.h. kInvalidArgument with the template's own words if it refuses these messages, or if that would take
+  // more work than it may.
   virtual Result<std::string> apply(const std::vector<ChatMessage>& messages) const = 0;
+  // Where it is from: "model", or "file" for one that the user gave instead.
+  virtual std::string_view origin() const { return "model"; }
 };
 
 }  // namespace fermata

@@ -15,6 +15,13 @@ enum class Markers {
   kParse,  // special tokens are recognised: only for text that a template made
 };
 
+// A text that kParse reads as one special token.
+struct SpecialText {
+  std::string text;
+  bool strips_left = false;  // white space before it is not read
+  bool strips_right = false;
+};
+
 // What the ids mean. Immutable, thread-safe.
 class Vocabulary {
  public:
@@ -26,6 +33,8 @@ class Vocabulary {
   virtual bool ends_generation(TokenId token) const = 0;
   virtual bool is_control(TokenId token) const = 0;
   virtual std::vector<TokenId> tokenize(std::string_view text, Markers markers) const = 0;
+  // All that kParse reads otherwise than kPlain.
+  virtual std::vector<SpecialText> special_texts() const { return {}; }
   // What the model wants before the first token of any prompt (BOS), empty if nothing.
   virtual std::vector<TokenId> prompt_prefix() const = 0;
 

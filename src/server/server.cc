@@ -119,7 +119,7 @@ void Server::on_loaded(Result<LoadedModel>& loaded) {
   model_.emplace(*std::move(loaded));
   core_ = std::make_unique<Core>(std::move(model_->engine), clock_, options_.loop);
   desk_->serve(*core_, model_->chat.get(), model_->name, model_->path);
-  events_.ready(core_->info(), model_->name, listener_->url());
+  events_.ready({core_->info(), model_->name, listener_->url(), model_->chat ? model_->chat->origin() : ""});
 }
 
 asio::awaitable<void> Server::sleep(Duration duration) {

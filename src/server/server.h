@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -36,13 +37,19 @@ struct ServerOptions {
   LoopOptions loop;
 };
 
+struct Readiness {
+  const EngineInfo& info;
+  std::string model;
+  std::string url;
+  std::string_view chat_origin;  // as ChatTemplate has it; empty: there is none
+};
+
 // What it tells its operator, in the order in which it happens; called on the thread that runs it.
 struct ServerEvents {
   // `ask_to_stop` may be called from any thread while serve() runs: the first time it drains, the second time it
   // hurries.
   std::function<void(const std::string& url, std::function<void()> ask_to_stop)> listening = [](const auto&, auto) {};
-  std::function<void(const EngineInfo& info, const std::string& model, const std::string& url)> ready =
-      [](const auto&, const auto&, const auto&) {};
+  std::function<void(const Readiness& now)> ready = [](const auto&) {};
   std::function<void(std::size_t n_alive)> draining = [](std::size_t) {};
 };
 

@@ -68,4 +68,10 @@ std::vector<TokenId> FakeVocabulary::tokenize(std::string_view text, Markers mar
   return tokens;
 }
 
+std::vector<SpecialText> FakeVocabulary::special_texts() const {
+  std::vector<SpecialText> texts;
+  for (const auto& [text, token] : markers_) texts.push_back({text});
+  return texts;
+}
+
 }  // namespace fermata

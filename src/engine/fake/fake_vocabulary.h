@@ -27,6 +27,7 @@ class FakeVocabulary final : public Vocabulary {
   // The longest piece that fits comes first. Control tokens are written "<|begin|>", "<|user|>", "<|answer|>",
   // "<|end|>".
   std::vector<TokenId> tokenize(std::string_view text, Markers markers) const override;
+  std::vector<SpecialText> special_texts() const override;
   std::vector<TokenId> prompt_prefix() const override { return {begin()}; }
 
   TokenId byte(unsigned char value) const { return TokenId{value}; }

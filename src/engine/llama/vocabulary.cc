@@ -69,4 +69,17 @@ std::vector<TokenId> LlamaVocabulary::tokenize(std::string_view text, Markers ma
   return tokens;
 }
 
+// As llama-vocab's tokenizer_st_partition has it: tokens that a user defined are read in any text.
+std::vector<SpecialText> LlamaVocabulary::special_texts() const {
+  std::vector<SpecialText> texts;
+  for (llama_token token = 0; token < n_tokens(); ++token) {
+    const auto attributes = static_cast<unsigned>(llama_vocab_get_attr(vocab_, token));
+    if ((attributes & (LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN)) == 0) continue;
+    const char* text = llama_vocab_get_text(vocab_, token);
+    if (text == nullptr || *text == '\0') continue;
+    texts.push_back({text, (attributes & LLAMA_TOKEN_ATTR_LSTRIP) != 0, (attributes & LLAMA_TOKEN_ATTR_RSTRIP) != 0});
+  }
+  return texts;
+}
+
 }  // namespace fermata

@@ -22,6 +22,7 @@ class LlamaVocabulary final : public Vocabulary {
   bool ends_generation(TokenId token) const override { return traits(token).ends_generation; }
   bool is_control(TokenId token) const override { return traits(token).control; }
   std::vector<TokenId> tokenize(std::string_view text, Markers markers) const override;
+  std::vector<SpecialText> special_texts() const override;
   std::vector<TokenId> prompt_prefix() const override { return prefix_; }
 
  private:
