@@ -1,4 +1,5 @@
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
@@ -45,6 +46,11 @@ void read_seed(FieldReader& body, Call& call) {
     call.request.sampling.seed = value->get_uint64();
     return;
   }
+  // A number that no integer of JSON's readers holds came as a float, and has lost its last digits.
+  constexpr double kExact = 9007199254740992.0;  // 2^53
+  if (value->is_double() && !(std::abs(value->get_double()) <= kExact))
+    return body.complain(
+        "seed", "must be a whole number from 0 to 18446744073709551615, or -1: drawn; it is " + in_words(*value));
   const auto seed = body.integer("seed", -1, std::numeric_limits<std::int64_t>::max());
   if (!seed || *seed == -1) return;
   call.has_seed = true;

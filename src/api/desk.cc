@@ -10,17 +10,21 @@
 namespace fermata::api {
 
 Desk::Desk(boost::asio::any_io_executor executor, const Clock& clock, DeskOptions options)
-    : executor_(std::move(executor)), clock_(clock), options_(std::move(options)), pool_(options_.n_threads) {
+    : executor_(std::move(executor)),
+      clock_(clock),
+      options_(std::move(options)),
+      lanes_(executor_, options_.n_threads) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   unix_offset_s_ = std::chrono::duration<double>(now).count() - static_cast<double>(clock_.now().ns) / 1e9;
 }
 
-Desk::~Desk() { pool_.join(); }
+Desk::~Desk() { lanes_.join(); }
 
 void Desk::serve(Core& core, const ChatTemplate* chat, std::string model_name, std::string model_path) {
   chat_ = chat;
   options_.model_name = std::move(model_name);
   options_.model_path = std::move(model_path);
+  specials_ = std::make_unique<SpecialTexts>(core.vocabulary().special_texts());
   core_ = &core;
   for (std::int32_t i = 0; i < core.vocabulary().n_tokens(); ++i)
     n_token_bytes_max_ = std::max(n_token_bytes_max_, core.vocabulary().bytes(TokenId{i}).size());
@@ -87,9 +91,14 @@ std::size_t Desk::n_running() const {
 
 // ----------------------------------------------------------------------------------------------------------- following
 
-std::uint64_t Desk::follow(Follower follower) {
-  followers_.emplace(next_follower_, std::move(follower));
+std::uint64_t Desk::follow(Follower follower, std::function<void()> on_end) {
+  followers_.emplace(next_follower_, Following{std::move(follower), std::move(on_end)});
   return next_follower_++;
+}
+
+void Desk::end_following() {
+  for (const auto& [handle, following] : followers_)
+    if (following.on_end) following.on_end();
 }
 
 void Desk::unfollow(std::uint64_t handle) { followers_.erase(handle); }
@@ -97,7 +106,7 @@ void Desk::unfollow(std::uint64_t handle) { followers_.erase(handle); }
 // Of the entries from `first` on.
 void Desk::tell_followers(const Dossier& dossier, std::size_t first) const {
   for (; first < dossier.recording.log().size(); ++first)
-    for (const auto& [handle, follower] : followers_) follower(dossier, first);
+    for (const auto& [handle, following] : followers_) following.follower(dossier, first);
 }
 
 // What the engine thread said of it goes into its recording.

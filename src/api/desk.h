@@ -2,7 +2,6 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -18,9 +17,11 @@
 #include "api/call.h"
 #include "api/dossier.h"
 #include "api/http_message.h"
+#include "api/work_lanes.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "engine/chat_template.h"
+#include "engine/special_texts.h"
 #include "runtime/core.h"
 
 namespace fermata::api {
@@ -56,8 +57,10 @@ class Desk {
     std::shared_ptr<Dossier> dossier;
     bool is_repeat = false;  // of a request with the same idempotency key
   };
-  // Checks, tokenises and queues. The errors are the client's to read; nothing is left behind by them.
-  boost::asio::awaitable<Result<Opened>> open(Call call, Principal who, std::string body_digest);
+  // Checks, tokenises and queues. The errors are the client's to read; nothing is left behind by them. kAborted if the
+  // client left before its text had its turn.
+  boost::asio::awaitable<Result<Opened>> open(Call call, Principal who, std::string body_digest,
+                                              std::shared_ptr<Leaver> leaver = nullptr);
 
   // Whether the model that a request names is the one that is served.
   Result<void> check_model(const Call& call) const;
@@ -92,9 +95,9 @@ class Desk {
   std::vector<std::shared_ptr<Dossier>> all(const Principal& who) const;
   std::vector<std::shared_ptr<Dossier>> of_session(std::string_view session, const Principal& who) const;
 
-  // Called after each entry that any generation's log gains.
+  // Called after each entry that any generation's log gains; the end once, when the server stops.
   using Follower = std::function<void(const Dossier&, std::size_t entry)>;
-  std::uint64_t follow(Follower follower);
+  std::uint64_t follow(Follower follower, std::function<void()> on_end = {});
   void unfollow(std::uint64_t handle);
 
   // --- the end of the process
@@ -103,6 +106,7 @@ class Desk {
   std::size_t n_alive() const;
   std::size_t n_running() const;  // or about to, without anybody doing anything
   boost::asio::awaitable<void> cancel_all(EndReason reason);
+  void end_following();  // who follows is told; all that happened was told before
 
   // To be called about once a second: forgets what was kept long enough, ends pauses that are too old.
   void sweep();
@@ -113,7 +117,7 @@ class Desk {
   Core& core() { return *core_; }
   const ChatTemplate* chat() const { return chat_; }
   const DeskOptions& options() const { return options_; }
-  boost::asio::thread_pool& pool() { return pool_; }
+  WorkLanes& lanes() { return lanes_; }
   const Clock& clock() const { return clock_; }
   const EngineInfo& info() const { return core_->info(); }
   const Exactness& exactness() const { return core_->info().exactness; }
@@ -135,11 +139,13 @@ class Desk {
   Result<Generation> prepare(const Call& call, Prompt& prompt) const;
   Result<void> check_bytes(std::size_t n_bytes, std::string_view field) const;
   Result<void> check_caps(const Principal& who) const;
+  Result<void> check_client_id(const Call& call, const Principal& who) const;
   std::optional<Result<Opened>> repeated(const Call& call, const Principal& who, const std::string& digest) const;
   std::shared_ptr<Dossier> file(const Call& call, const Principal& who, Prompt prompt);
   boost::asio::awaitable<Result<void>> take_place_in_session(std::shared_ptr<Dossier> dossier, Generation prepared);
   boost::asio::awaitable<void> wait_for_session(std::shared_ptr<Dossier> dossier, std::shared_ptr<Generation> prepared);
-  bool another_runs(const Dossier& dossier) const;
+  boost::asio::awaitable<Result<void>> pause_running(std::shared_ptr<Dossier> dossier);
+  std::shared_ptr<Dossier> running_beside(const Dossier& dossier) const;
   std::shared_ptr<Dossier> alive_before(const Dossier& dossier) const;
   Result<void> start(const std::shared_ptr<Dossier>& dossier, Generation prepared);
   void drain(const std::shared_ptr<Dossier>& dossier);
@@ -153,9 +159,10 @@ class Desk {
   boost::asio::any_io_executor executor_;
   Core* core_ = nullptr;
   const ChatTemplate* chat_ = nullptr;
+  std::unique_ptr<SpecialTexts> specials_;  // of the vocabulary
   const Clock& clock_;
   DeskOptions options_;
-  boost::asio::thread_pool pool_;
+  WorkLanes lanes_;
   double unix_offset_s_ = 0;
   std::size_t n_preparing_ = 0;                         // requests that have no dossier yet
   std::size_t n_token_bytes_max_ = 1;                   // of the vocabulary
@@ -171,7 +178,11 @@ class Desk {
   std::map<Key, Instant> unborn_;                                 // (tenant, client id): cancelled before it came
   std::set<std::string, std::less<>> forgotten_;
   std::deque<std::string> forgotten_order_;
-  std::map<std::uint64_t, Follower> followers_;
+  struct Following {
+    Follower follower;
+    std::function<void()> on_end;
+  };
+  std::map<std::uint64_t, Following> followers_;
   std::uint64_t next_follower_ = 1;
   bool draining_ = false;
 };

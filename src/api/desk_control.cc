@@ -67,7 +67,7 @@ asio::awaitable<Result<void>> Desk::resume(std::shared_ptr<Dossier> dossier, std
   if (dossier->core_id == kNoGeneration) co_return not_begun();
   if (meant != now)
     co_return Error{Code::kStale, "the generation is no longer in this pause", meant->id, false, "pause_id"};
-  if (another_runs(*dossier))
+  if (running_beside(*dossier))
     co_return Error{Code::kWrongState, "another generation of its session runs; pause or cancel that first",
                     dossier->head.session, false};
   if (meant) meant->resumed_with = std::move(body_digest);
@@ -77,10 +77,12 @@ asio::awaitable<Result<void>> Desk::resume(std::shared_ptr<Dossier> dossier, std
   co_return Result<void>();
 }
 
-bool Desk::another_runs(const Dossier& dossier) const {
-  return std::any_of(in_order_.begin(), in_order_.end(), [&](const auto& other) {
+// Another one of its session that runs.
+std::shared_ptr<Dossier> Desk::running_beside(const Dossier& dossier) const {
+  const auto place = std::find_if(in_order_.begin(), in_order_.end(), [&](const auto& other) {
     return other.get() != &dossier && other->shares_session(dossier) && other->goes_on();
   });
+  return place == in_order_.end() ? nullptr : *place;
 }
 
 asio::awaitable<Result<void>> Desk::cancel(std::shared_ptr<Dossier> dossier, EndReason reason) {
@@ -145,7 +147,7 @@ void Desk::watch_slow_reader(const std::shared_ptr<Dossier>& dossier) {
 
 void Desk::reader_caught_up(const std::shared_ptr<Dossier>& dossier) {
   const bool was_slow = dossier->recording.pause() && dossier->recording.wait_reason() == WaitReason::kSlowReader;
-  if (was_slow && !another_runs(*dossier)) core_->resume(dossier->core_id, WaitReason::kSlowReader);
+  if (was_slow && !running_beside(*dossier)) core_->resume(dossier->core_id, WaitReason::kSlowReader);
 }
 
 void Desk::reader_leaves(const std::shared_ptr<Dossier>& dossier, std::size_t* cursor, bool gone) {

@@ -9,6 +9,7 @@
 #include "api/desk.h"
 #include "api/names.h"
 #include "base/limits.h"
+#include "engine/chat_prompt.h"
 
 namespace fermata::api {
 namespace {
@@ -18,6 +19,23 @@ namespace asio = boost::asio;
 std::pair<std::string, std::string> idempotency_name(const Principal& who, const Call& call) {
   return {who.tenant + "/" + who.name, call.fermata.idempotency_key};
 }
+
+// Whoever writes a raw prompt writes its template, special tokens included. One that begins with BOS gets no other.
+std::vector<TokenId> raw_prompt(const Vocabulary& vocabulary, const std::string& text) {
+  std::vector<TokenId> tokens = vocabulary.tokenize(text, Markers::kParse);
+  const std::vector<TokenId> prefix = vocabulary.prompt_prefix();
+  const bool has_prefix = tokens.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), tokens.begin());
+  if (!has_prefix) tokens.insert(tokens.begin(), prefix.begin(), prefix.end());
+  return tokens;
+}
+
+std::size_t n_text_bytes(const Call& call) {
+  std::size_t n = call.prompt_text.size() + call.prompt_tokens.size() * sizeof(TokenId);
+  for (const ChatMessage& message : call.messages) n += message.content.size();
+  return n + call.request.sampling.grammar.size() + call.request.sampling.json_schema.size();
+}
+
+Error gave_up() { return {Code::kAborted, "the client left before its turn", {}, true}; }
 
 Error stopping() { return {Code::kDraining, "the server is stopping; ask another one", {}, true}; }
 
@@ -59,14 +77,25 @@ Result<void> Desk::check_caps(const Principal& who) const {
   return {};
 }
 
+// Of those that have not ended, a name is one's: or what a cancel by that name ends would be a matter of luck.
+Result<void> Desk::check_client_id(const Call& call, const Principal& who) const {
+  const std::string& client_id = call.fermata.client_id;
+  if (client_id.empty()) return {};
+  const auto entry = by_client_id_.find({who.tenant, client_id});
+  if (entry == by_client_id_.end()) return {};
+  const auto place = by_id_.find(entry->second);
+  if (place == by_id_.end() || place->second->recording.ended()) return {};
+  return Error{Code::kDuplicate, "another generation that has not ended has this client_id", client_id, false,
+               "fermata.client_id"};
+}
+
 // A final message of the assistant is continued: the template's turn for the answer, then what it has.
 Result<Desk::Prompt> Desk::prompt_of(const Call& call) const {
   const Vocabulary& vocabulary = core_->vocabulary();
   Prompt prompt;
   if (call.route == Route::kCompletions) {
     if (const Result<void> fits = check_bytes(call.prompt_text.size(), "prompt"); !fits) return fits.error();
-    prompt.tokens = call.has_prompt_tokens ? call.prompt_tokens : vocabulary.prompt_prefix();
-    for (const TokenId token : vocabulary.tokenize(call.prompt_text, Markers::kPlain)) prompt.tokens.push_back(token);
+    prompt.tokens = call.has_prompt_tokens ? call.prompt_tokens : raw_prompt(vocabulary, call.prompt_text);
     return prompt;
   }
   if (!chat_)
@@ -77,17 +106,18 @@ Result<Desk::Prompt> Desk::prompt_of(const Call& call) const {
     begun = std::move(messages.back().content);
     messages.pop_back();
   }
-  Result<std::string> text = chat_->apply(messages);
-  if (!text) {
-    Error error = text.error();
+  Result<ChatPrompt> written = render_chat(*chat_, *specials_, messages);
+  if (!written) {
+    Error error = written.error();
     error.field = "messages";
     return error;
   }
-  if (const Result<void> fits = check_bytes(text->size() + begun.size(), "messages"); !fits) return fits.error();
-  prompt.tokens = vocabulary.tokenize(*text, Markers::kParse);
+  std::string& text = written->text;
+  if (const Result<void> fits = check_bytes(text.size() + begun.size(), "messages"); !fits) return fits.error();
+  prompt.tokens = tokenize_chat(vocabulary, *written);
   for (const TokenId token : vocabulary.tokenize(begun, Markers::kPlain)) prompt.tokens.push_back(token);
-  text->erase(text->find_last_not_of(" \n") + 1);
-  prompt.opens_thought = begun.empty() && text->ends_with(kThoughtBegin);
+  text.erase(text.find_last_not_of(" \n") + 1);
+  prompt.opens_thought = begun.empty() && text.ends_with(kThoughtBegin);
   return prompt;
 }
 
@@ -149,30 +179,31 @@ std::shared_ptr<Dossier> Desk::file(const Call& call, const Principal& who, Prom
   return dossier;
 }
 
-asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::string body_digest) {
+asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::string body_digest,
+                                                 std::shared_ptr<Leaver> leaver) {
   if (draining_) co_return stopping();
   if (auto again = repeated(call, who, body_digest)) co_return *std::move(again);
   if (auto checked = check_model(call); !checked) co_return checked.error();
   if (auto checked = check_caps(who); !checked) co_return checked.error();
+  if (auto checked = check_client_id(call, who); !checked) co_return checked.error();
   if (!call.has_seed) call.request.sampling.seed = new_seed();
 
   // Tokenising, compiling a grammar and folding a long prompt take their time elsewhere.
   Prompt prompt;
-  std::optional<Result<Generation>> made;
   call.request.prefix_group = prefix_groups_.emplace(who.tenant, prefix_groups_.size()).first->second;
+  // Who asked for its generation to go on without it is not waited for to stay.
+  const OnDisconnect gone = call.fermata.on_disconnect;
+  if (gone == OnDisconnect::kContinue || gone == OnDisconnect::kPause) leaver = nullptr;
   ++n_preparing_;
-  co_await asio::co_spawn(
-      pool_,
-      [&]() -> asio::awaitable<void> {
-        made.emplace(prepare(call, prompt));
-        co_return;
-      },
-      asio::use_awaitable);
+  const auto work = [&] { return prepare(call, prompt); };
+  std::optional<Result<Generation>> made = co_await lanes_.run(n_text_bytes(call), std::move(leaver), work);
   --n_preparing_;
+  if (!made) co_return gave_up();
   if (draining_) co_return stopping();
   Result<Generation>& prepared = *made;
   if (!prepared) co_return prepared.error();
   if (auto again = repeated(call, who, body_digest)) co_return *std::move(again);  // it came twice at once
+  if (auto checked = check_client_id(call, who); !checked) co_return checked.error();
 
   const std::shared_ptr<Dossier> dossier = file(call, who, std::move(prompt));
   if (!call.fermata.idempotency_key.empty())
@@ -194,23 +225,33 @@ asio::awaitable<Result<void>> Desk::take_place_in_session(std::shared_ptr<Dossie
     asio::co_spawn(executor_, wait_for_session(std::move(dossier), std::move(waiting)), asio::detached);
     co_return Result<void>();
   }
-  while (const std::shared_ptr<Dossier> before = alive_before(*dossier)) {
-    const bool is_held = before->recording.pause() != nullptr;
-    if (policy == OnNewMessage::kPause && is_held) break;  // those before it are held, or waited for it
-    Result<void> done;
-    if (policy == OnNewMessage::kPause && before->core_id != kNoGeneration)
-      done = co_await pause(before, WaitReason::kUser);
-    else
-      done = co_await cancel(before, EndReason::kReplaced);
+  if (policy == OnNewMessage::kPause) {
+    const Result<void> paused = co_await pause_running(dossier);
+    if (!paused) co_return paused.error();
+  }
+  while (const std::shared_ptr<Dossier> before = policy == OnNewMessage::kPause ? nullptr : alive_before(*dossier)) {
+    const Result<void> done = co_await cancel(before, EndReason::kReplaced);
     if (!done && done.error().code == Code::kEngine) co_return done;
   }
   co_return start(dossier, std::move(prepared));
 }
 
+// What is held, and what waits for its turn, stays as it is.
+asio::awaitable<Result<void>> Desk::pause_running(std::shared_ptr<Dossier> dossier) {
+  while (const std::shared_ptr<Dossier> running = running_beside(*dossier)) {
+    const Result<void> done = co_await pause(running, WaitReason::kUser);
+    if (!done && done.error().code == Code::kEngine) co_return done;
+  }
+  co_return Result<void>();
+}
+
+// Its turn comes when all before it have ended, and nothing that came later, and paused those, runs.
 asio::awaitable<void> Desk::wait_for_session(std::shared_ptr<Dossier> dossier, std::shared_ptr<Generation> prepared) {
-  while (const std::shared_ptr<Dossier> before = alive_before(*dossier)) {
-    co_await before->changed.wait(milliseconds(limits::kSessionLookMs));
-    if (dossier->recording.ended()) co_return;  // cancelled while it waited
+  while (!dossier->recording.ended()) {
+    std::shared_ptr<Dossier> other = alive_before(*dossier);
+    if (!other) other = running_beside(*dossier);
+    if (!other) break;
+    co_await other->changed.wait(milliseconds(limits::kSessionLookMs));
   }
   if (!dossier->recording.ended() && !start(dossier, std::move(*prepared))) end_unborn(*dossier, EndReason::kError);
 }

@@ -7,6 +7,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <latch>
 #include <optional>
 
 #include "engine/fake/fake_engine.h"
@@ -163,6 +164,70 @@ TEST_F(DeskTest, ACancelThatCameFirstEndsTheRequestWithoutAToken) {
   EXPECT_FALSE(open(late, of_tenant("t"))->recording.ended()) << "it counts once";
 }
 
+TEST_F(DeskTest, AClientIdNamesOneOfThoseThatHaveNotEnded) {
+  Call named = call();
+  named.fermata.client_id = "mine";
+  const auto first = open(named, of_tenant("t"));
+  EXPECT_EQ(run(desk_.open(named, of_tenant("t"), "b")).error().code, Code::kDuplicate);
+  const auto others = open(named, of_tenant("u"));
+  EXPECT_EQ(*desk_.find("client:mine", of_tenant("t")), first);
+  EXPECT_EQ(desk_.all(of_tenant("t")).size(), 1u) << "nothing is left of the refused one";
+  ASSERT_TRUE(run(desk_.cancel(first, EndReason::kCancelled)));
+  const auto second = open(named, of_tenant("t"));
+  EXPECT_EQ(*desk_.find("client:mine", of_tenant("t")), second);
+}
+
+TEST_F(DeskTest, OfTwoAtOnceWithOneClientIdOneIsRefused) {
+  Call named = call(3);
+  named.fermata.client_id = "mine";
+  std::optional<Result<Desk::Opened>> first, second;
+  asio::co_spawn(io_, into(desk_.open(named, {}, "a"), first), asio::detached);
+  asio::co_spawn(io_, into(desk_.open(named, {}, "b"), second), asio::detached);
+  until([&] { return first && second; });
+  EXPECT_NE(first->has_value(), second->has_value());
+  EXPECT_EQ((first->has_value() ? *second : *first).error().code, Code::kDuplicate);
+}
+
+TEST_F(DeskTest, WhoLeavesBeforeItsTurnAsksForNothing) {
+  // All threads are taken, so that a request has to wait.
+  std::latch open_door{1};
+  std::vector<std::optional<std::optional<int>>> blocked(2);
+  const auto wait = [&] {
+    open_door.wait();
+    return 0;
+  };
+  for (auto& one : blocked) asio::co_spawn(io_, into(desk_.lanes().run(1, nullptr, wait), one), asio::detached);
+  io_.poll();
+  const auto leaver = std::make_shared<Leaver>();
+  std::optional<Result<Desk::Opened>> left, stays;
+  asio::co_spawn(io_, into(desk_.open(call(), {}, "a", leaver), left), asio::detached);
+  Call goes_on = call(3);
+  goes_on.fermata.on_disconnect = OnDisconnect::kContinue;
+  asio::co_spawn(io_, into(desk_.open(goes_on, {}, "b", leaver), stays), asio::detached);
+  io_.poll();
+  EXPECT_EQ(desk_.lanes().n_waiting(), 2u);
+  leaver->leave();
+  until([&] { return left.has_value(); });
+  EXPECT_EQ(left->error().code, Code::kAborted);
+  EXPECT_EQ(desk_.lanes().n_waiting(), 1u) << "who asked to go on without its client does";
+  open_door.count_down();
+  until([&] { return stays && blocked[0] && blocked[1]; });
+  EXPECT_TRUE(stays->has_value());
+  EXPECT_EQ(desk_.all({}).size(), 1u);
+}
+
+TEST_F(DeskTest, WhoFollowsIsToldTheEnd) {
+  std::string told;
+  const std::uint64_t handle = desk_.follow([&](const Dossier&, std::size_t) { told += "e"; }, [&] { told += "."; });
+  until_ended(open(call(3)));
+  EXPECT_EQ(told.find('.'), std::string::npos);
+  desk_.end_following();
+  EXPECT_TRUE(told.size() > 1 && told.find('.') == told.size() - 1) << told;
+  desk_.unfollow(handle);
+  desk_.end_following();
+  EXPECT_TRUE(told.ends_with('.') && !told.ends_with(".."));
+}
+
 class SessionTest : public DeskTest {
  protected:
   static Call in_session(OnNewMessage policy, std::int32_t n_tokens = kEndless) {
@@ -187,6 +252,32 @@ TEST_F(SessionTest, OrPausesIt) {
   EXPECT_NE(first->recording.pause(), nullptr);
   until_ended(second);
   EXPECT_NE(first->recording.pause(), nullptr);
+}
+
+TEST_F(SessionTest, APauseLeavesWhatIsQueuedInTheQueue) {
+  const auto first = open(in_session(OnNewMessage::kQueue));
+  const auto queued = open(in_session(OnNewMessage::kQueue, 5));
+  const auto third = open(in_session(OnNewMessage::kPause));
+  EXPECT_NE(first->recording.pause(), nullptr) << "it ran";
+  EXPECT_FALSE(queued->recording.ended()) << "nobody asked to replace it";
+  until([&] { return third->recording.state() == State::kRunning; });
+
+  // The first goes, but the third runs: it is not yet the turn of the one between them.
+  ASSERT_TRUE(run(desk_.cancel(first, EndReason::kCancelled)));
+  for (int i = 0; i < 200; ++i) io_.run_one_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(queued->core_id, kNoGeneration);
+  ASSERT_TRUE(run(desk_.cancel(third, EndReason::kCancelled)));
+  until_ended(queued);
+  EXPECT_EQ(queued->recording.end()->reason, EndReason::kLength);
+}
+
+TEST_F(SessionTest, AReplacementReplacesWhatIsQueuedToo) {
+  const auto first = open(in_session(OnNewMessage::kQueue));
+  const auto queued = open(in_session(OnNewMessage::kQueue, 5));
+  const auto third = open(in_session(OnNewMessage::kCancel, 5));
+  EXPECT_EQ(first->recording.end()->reason, EndReason::kReplaced);
+  EXPECT_EQ(queued->recording.end()->reason, EndReason::kReplaced);
+  until_ended(third);
 }
 
 TEST_F(SessionTest, OrWaitsForAllBeforeIt) {

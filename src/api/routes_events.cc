@@ -110,7 +110,8 @@ class Filter {
 // Follows the desk as long as it lives.
 class Following {
  public:
-  Following(Desk& desk, Desk::Follower follower) : desk_(desk), handle_(desk.follow(std::move(follower))) {}
+  Following(Desk& desk, Desk::Follower follower, std::function<void()> on_end = {})
+      : desk_(desk), handle_(desk.follow(std::move(follower), std::move(on_end))) {}
   ~Following() { desk_.unfollow(handle_); }
   Following(const Following&) = delete;
   Following& operator=(const Following&) = delete;
@@ -127,7 +128,8 @@ asio::awaitable<void> all_by_stream(Desk& desk, HttpRequest request, Exchange& e
   Signal signal(exchange.executor());
   std::deque<std::string> waiting;
   std::uint64_t n_lost = 0;
-  const Following following(desk, [&](const Dossier& dossier, std::size_t place) {
+  bool ends = false;
+  const auto follower = [&](const Dossier& dossier, std::size_t place) {
     if (!filter.wants(dossier, place)) return;
     if (waiting.size() >= limits::kFeedQueueMax) {
       ++n_lost;
@@ -136,7 +138,12 @@ asio::awaitable<void> all_by_stream(Desk& desk, HttpRequest request, Exchange& e
     waiting.push_back("event: " + std::string(entry_type(dossier.recording.log()[place])) +
                       "\ndata: " + to_text(entry_object(desk, dossier, place)) + "\n\n");
     signal.notify();
-  });
+  };
+  const auto on_end = [&] {
+    ends = true;
+    signal.notify();
+  };
+  const Following following(desk, follower, on_end);
   exchange.on_gone([&signal] { signal.notify(); });
   bool is_here = co_await exchange.begin_stream(event_stream_head()) && co_await exchange.write(": following\n\n");
   Silence silence(desk.clock(), desk.options().keep_alive);
@@ -150,9 +157,14 @@ asio::awaitable<void> all_by_stream(Desk& desk, HttpRequest request, Exchange& e
       silence.begin();
       continue;
     }
+    if (ends) {
+      is_here = co_await exchange.write("event: shutdown\ndata: {\"type\":\"shutdown\"}\n\n");
+      break;
+    }
     is_here = co_await still_here(signal, silence, exchange);
   }
   exchange.on_gone({});
+  if (is_here) co_await exchange.end_stream();
 }
 
 asio::awaitable<void> all_by_websocket(Desk& desk, HttpRequest request, Exchange& exchange) {

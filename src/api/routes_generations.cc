@@ -85,9 +85,20 @@ struct ResumeCall {
   bool wait = false;
 };
 
+Result<void> check_size(std::string_view body) {
+  if (body.size() <= limits::kControlBodyBytesMax) return {};
+  return Error{Code::kTooLarge,
+               "the body has " + std::to_string(body.size()) + " bytes; at most " +
+                   std::to_string(limits::kControlBodyBytesMax) + " are read here",
+               {},
+               false,
+               std::string(kWholeBody)};
+}
+
 Result<ResumeCall> parse_resume(std::string_view body) {
   ResumeCall call;
   if (body.empty()) return call;
+  if (const Result<void> fits = check_size(body); !fits) return fits.error();
   const Result<json::value> value = parse_json(body);
   if (!value) return value.error();
   if (!value->is_object()) return Error{Code::kInvalidArgument, "the body must be an object", in_words(*value)};
@@ -105,6 +116,21 @@ Result<ResumeCall> parse_resume(std::string_view body) {
   fields.refuse_unread(kKnown);
   if (complaints.any()) return complaints.first();
   return call;
+}
+
+// Of a call that has no fields: nothing, or an empty object.
+Result<void> check_no_fields(std::string_view body) {
+  if (body.empty()) return {};
+  if (const Result<void> fits = check_size(body); !fits) return fits.error();
+  const Result<json::value> value = parse_json(body);
+  if (!value) return value.error();
+  if (!value->is_object())
+    return Error{Code::kInvalidArgument, "the body must be an object", in_words(*value), false,
+                 std::string(kWholeBody)};
+  Complaints complaints;
+  FieldReader(value->get_object(), "", complaints).refuse_unread({});
+  if (complaints.any()) return complaints.first();
+  return {};
 }
 
 asio::awaitable<void> resume(Desk& desk, std::shared_ptr<Dossier> dossier, ResumeCall call, std::string body_digest,
@@ -151,6 +177,8 @@ HttpResponse paused_response(const Desk& desk, const Dossier& dossier) {
 asio::awaitable<void> pause(Desk& desk, HttpRequest request, Exchange& exchange) {
   const auto found = desk.find(view(request), request.principal);
   if (!found) co_return co_await refuse(exchange, found.error());
+  const Result<void> well = check_no_fields(request.body);
+  if (!well) co_return co_await refuse(exchange, well.error());
   const Result<void> paused = co_await desk.pause(*found, WaitReason::kUser);
   if (!paused) co_return co_await refuse(exchange, paused.error());
   co_await exchange.respond(paused_response(desk, **found));
@@ -163,6 +191,8 @@ HttpResponse will_be_cancelled(std::string_view client_id) {
 }
 
 asio::awaitable<void> cancel(Desk& desk, HttpRequest request, Exchange& exchange) {
+  const Result<void> well = check_no_fields(request.body);
+  if (!well) co_return co_await refuse(exchange, well.error());
   const auto found = desk.find(view(request), request.principal);
   if (!found && found.error().code == Code::kNotFound && view(request).starts_with(kClientPrefix)) {
     const std::string_view client_id = view(request).substr(kClientPrefix.size());
@@ -193,6 +223,8 @@ HttpResponse list_response(json::array data) {
 asio::awaitable<void> all_of_session(Desk& desk, OfAll what, HttpRequest request, Exchange& exchange) {
   const auto generations = desk.of_session(view(request), request.principal);
   if (generations.empty()) co_return co_await refuse(exchange, no_session(request));
+  const Result<void> well = check_no_fields(request.body);
+  if (!well) co_return co_await refuse(exchange, well.error());
   json::array data;
   for (const auto& dossier : generations) {
     if (dossier->recording.ended()) continue;

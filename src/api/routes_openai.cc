@@ -1,6 +1,4 @@
 // The routes that OpenAI's clients know.
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -19,33 +17,25 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Long bodies are read elsewhere than where all streams are served.
-template <class Work>
-auto in_pool(Desk& desk, Work work) -> asio::awaitable<decltype(work())> {
-  std::optional<decltype(work())> result;
-  co_await asio::co_spawn(
-      desk.pool(),
-      [&]() -> asio::awaitable<void> {
-        result.emplace(work());
-        co_return;
-      },
-      asio::use_awaitable);
-  co_return *std::move(result);
-}
-
 Error long_key() {
   return invalid("Idempotency-Key",
                  "the header Idempotency-Key must have at most " + std::to_string(limits::kNameBytesMax) + " bytes");
 }
 
 asio::awaitable<void> complete(Desk& desk, Route route, HttpRequest request, Exchange& exchange) {
-  Result<Call> call = co_await in_pool(desk, [&] { return parse_call(route, request.body); });
+  // Long bodies are read elsewhere than where all streams are served, and not for a client that left.
+  const auto leaver = std::make_shared<Leaver>();
+  exchange.on_gone([leaver] { leaver->leave(); });
+  const auto parse = [&] { return parse_call(route, request.body); };
+  std::optional<Result<Call>> parsed = co_await desk.lanes().run(request.body.size(), leaver, parse);
+  if (!parsed) co_return;
+  Result<Call>& call = *parsed;
   if (!call) co_return co_await refuse(exchange, call.error());
   const std::string_view key = request.header("idempotency-key");
   if (key.size() > limits::kNameBytesMax) co_return co_await refuse(exchange, long_key());
   if (call->fermata.idempotency_key.empty()) call->fermata.idempotency_key = key;
   const bool streams = call->stream;
-  Result<Desk::Opened> opened = co_await desk.open(*std::move(call), request.principal, digest(request.body));
+  Result<Desk::Opened> opened = co_await desk.open(*std::move(call), request.principal, digest(request.body), leaver);
   if (!opened) co_return co_await refuse(exchange, opened.error());
   if (streams) co_return co_await send_stream(desk, opened->dossier, 0, exchange);
   co_await send_whole(desk, opened->dossier, 0, exchange);
@@ -124,12 +114,20 @@ HttpResponse tokens_of(const Vocabulary& vocabulary, const TokenizeCall& call) {
   return response;
 }
 
+template <class Work>
+asio::awaitable<void> respond_from_lanes(Desk& desk, std::size_t n_bytes, const Work& work, Exchange& exchange) {
+  const auto leaver = std::make_shared<Leaver>();
+  exchange.on_gone([leaver] { leaver->leave(); });
+  std::optional<HttpResponse> response = co_await desk.lanes().run(n_bytes, leaver, work);
+  if (response) co_await exchange.respond(*std::move(response));
+}
+
 asio::awaitable<void> tokenize(Desk& desk, HttpRequest request, Exchange& exchange) {
-  HttpResponse response = co_await in_pool(desk, [&] {
+  const auto work = [&] {
     const Result<TokenizeCall> call = parse_tokenize(request.body);
     return call ? tokens_of(desk.core().vocabulary(), *call) : error_response(call.error());
-  });
-  co_await exchange.respond(std::move(response));
+  };
+  co_await respond_from_lanes(desk, request.body.size(), work, exchange);
 }
 
 // {"tokens": […]} -> {"content": "…"}; what is no UTF-8 shows as U+FFFD.
@@ -157,8 +155,8 @@ HttpResponse text_of(const Vocabulary& vocabulary, std::string_view body) {
 }
 
 asio::awaitable<void> detokenize(Desk& desk, HttpRequest request, Exchange& exchange) {
-  HttpResponse response = co_await in_pool(desk, [&] { return text_of(desk.core().vocabulary(), request.body); });
-  co_await exchange.respond(std::move(response));
+  const auto work = [&] { return text_of(desk.core().vocabulary(), request.body); };
+  co_await respond_from_lanes(desk, request.body.size(), work, exchange);
 }
 
 }  // namespace

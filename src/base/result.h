@@ -36,6 +36,7 @@ enum class Code {
   kAlreadyResumed,   // this pause was used by another call
   kPaused,           // the generation is paused, and who waits cannot be told otherwise
   kIdempotency,      // the key was used with another body
+  kDuplicate,        // a name that is to be given is another's
   kDraining,         // the server is stopping, or still loading; another replica or a later try may serve
 };
 

@@ -46,6 +46,7 @@ ExitCode exit_code_for(Code code) {
     case Code::kAlreadyResumed:
     case Code::kPaused:
     case Code::kIdempotency:
+    case Code::kDuplicate:
     case Code::kDraining: return kFailed;
   }
   return kFailed;

@@ -153,6 +153,7 @@ asio::awaitable<void> Server::stop() {
     while (desk_->n_running() > 0 && !hurry_ && clock_.now() - begun < options_.drain)
       co_await sleep(milliseconds(limits::kDrainLookMs));
     co_await desk_->cancel_all(EndReason::kShutdown);
+    desk_->end_following();
   }
   co_await listener_->stop(milliseconds(limits::kHttpLingerMs));
   io_.stop();

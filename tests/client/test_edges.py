@@ -1,0 +1,114 @@
+"""Names, bodies and ends that two readings of WIRE would settle differently."""
+
+import json
+import threading
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from server import until, WAIT_S
+from stream import Stream, finish_of, text_of
+
+LONG = {"prompt": "long", "max_tokens": 2000, "ignore_eos": True, "seed": 9}
+
+
+def test_a_client_id_names_one_live_request(tiny):
+    asked = {**LONG, "stream": True, "fermata": {"client_id": "mine"}}
+    first = Stream(tiny, "/v1/completions", asked)
+    first.texts(3)
+    refused = tiny.post("/v1/completions", {**LONG, "fermata": {"client_id": "mine"}})
+    assert (refused.status, refused.error["code"], refused.error["param"]) == (409, "duplicate_client_id", "fermata.client_id")
+    assert refused.headers["x-should-retry"] == "false"
+    assert tiny.cancel("client:mine").ok()["id"] == first.generation
+    assert finish_of(first.chunks())[1]["code"] == "cancelled"
+    again = tiny.post("/v1/completions", {"prompt": "x", "max_tokens": 2, "fermata": {"client_id": "mine"}}).ok()
+    assert tiny.generation("client:mine")["id"] == again["fermata"]["generations"][0]
+
+
+def test_a_resumed_stream_is_read_by_all_who_read_it(tiny):
+    """A held stream goes on after a resume, and a resume that asks for a stream has one too: one log, two readers."""
+    asked = {**LONG, "max_tokens": 300}
+    whole = tiny.post("/v1/completions", asked).ok()["choices"][0]["text"]
+    held = Stream(tiny, "/v1/completions", {**asked, "stream": True, "fermata": {"pause_at": 40}})
+    record = tiny.wait_for(held.generation, "paused")["pause"]
+    more = [Stream(tiny, "/v1/resume", {"pause_id": record["pause_id"], "stream": True}) for _ in range(2)]
+    texts = [text_of(chunks) for chunks in (stream.chunks() for stream in (held, *more))]
+    assert texts[0] == whole and texts[1] == texts[2] and whole.endswith(texts[1]) and 0 < len(texts[1]) < len(whole)
+
+
+def test_the_last_reader_counts(tiny):
+    held = Stream(tiny, "/v1/completions", {**LONG, "stream": True, "fermata": {"pause_at": 5}})
+    name = held.generation
+    record = tiny.wait_for(name, "paused")["pause"]
+    more = Stream(tiny, "/v1/resume", {"pause_id": record["pause_id"], "stream": True})
+    more.texts(3)
+    held.reset()
+    more.texts(30)
+    assert tiny.generation(name)["state"] == "running", "one of its readers is there"
+    more.reset()
+    until(lambda: tiny.generation(name)["end_reason"] == "disconnected", "nobody reads it")
+
+
+@pytest.mark.parametrize("path", ["/v1/generations/{}/pause", "/v1/generations/{}/cancel", "/v1/sessions/edge/pause",
+                                  "/v1/sessions/edge/cancel", "/v1/generations/client:nobody/cancel"])
+def test_bodies_of_calls_without_fields(tiny, path):
+    live = Stream(tiny, "/v1/completions", {**LONG, "stream": True, "fermata": {"session": "edge", "on_disconnect": "continue"}})
+    name = live.generation
+    path = path.format(name)
+    for body, status in (('{"reason": "x"}', 400), ("{", 400), ("[]", 400), ("null", 400), ("{}{}", 400),
+                         ('{"a":"' + "x" * 70_000 + '"}', 413)):
+        refused = tiny.post(path, body)
+        assert refused.status == status, (body[:40], refused.body[:300])
+    assert tiny.post(path, '{"reason": "x"}').error["param"] == "reason"
+    assert tiny.generation(name)["state"] in ("queued", "running"), "none of them did anything"
+    assert tiny.post(path, "{}").status in (200, 202)
+    tiny.cancel(name).ok()
+    live.chunks()
+
+
+def test_a_resume_has_a_bounded_body(tiny):
+    assert tiny.post("/v1/resume", '{"pause_id":"' + "x" * 70_000 + '"}').status == 413
+
+
+@pytest.mark.parametrize("seed", ["18446744073709551616", "1e300", "-1e300"])
+def test_a_seed_out_of_range_is_told_the_range(tiny, seed):
+    refused = tiny.post("/v1/completions", '{"prompt": "x", "max_tokens": 1, "seed": ' + seed + "}")
+    assert refused.status == 400 and refused.error["param"] == "seed" and "18446744073709551615" in refused.error["message"]
+    most = tiny.post("/v1/completions", '{"prompt": "x", "max_tokens": 1, "seed": 18446744073709551615}').ok()
+    assert most["fermata"]["seed"] == 18446744073709551615
+
+
+def test_who_follows_is_told_that_the_server_stops(start):
+    server = start("--engine", "fake", "--drain", "0").ready()
+    sources = [Stream(server, "/v1/events", None, method="GET") for _ in range(3)]
+    for source in sources:
+        while b": following\n\n" not in source.data:
+            assert source._more()
+    closed = []
+    with connect(f"ws://{server.host}:{server.port}/v1/events", proxy=None) as socket:
+        live = Stream(server, "/v1/completions", {**LONG, "max_tokens": 400, "stream": True, "fermata": {"pause_at": 3}})
+        name = live.generation
+        server.wait_for(name, "paused")
+        of_one = Stream(server, f"/v1/generations/{name}/events", None, method="GET").head()
+        stopping = threading.Thread(target=server.stop)
+        stopping.start()
+        heard = []
+        with pytest.raises(ConnectionClosed):
+            while True:
+                heard.append(json.loads(socket.recv(timeout=WAIT_S)))
+        closed.append(socket.close_code)
+        for source in sources:
+            told = []
+            while (event := source.event()) is not None:
+                told.append(event["event"])
+            assert told[-2:] == ["finished", "shutdown"] and source.is_over, told
+            assert bytes(source.raw).endswith(b"0\r\n\r\n"), "the stream was ended, not cut"
+        last = None
+        while (event := of_one.event()) is not None:
+            last = event
+        assert last["event"] == "finished" and json.loads(last["data"])["end_reason"] == "shutdown"
+        assert finish_of(live.chunks())[1]["code"] == "shutdown"
+        stopping.join()
+    assert heard[-1]["type"] == "finished" and closed == [1001]
+    assert server.process.returncode == 0
