@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "generation/fold.h"
 #include "base/utf8.h"
+#include "generation/fold.h"
 
 namespace fermata::api {
 namespace {

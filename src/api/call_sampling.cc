@@ -46,11 +46,16 @@ void read_seed(FieldReader& body, Call& call) {
     call.request.sampling.seed = value->get_uint64();
     return;
   }
-  // A number that no integer of JSON's readers holds came as a float, and has lost its last digits.
+  // A number beyond the integers came as a float, and has lost its last digits.
   constexpr double kExact = 9007199254740992.0;  // 2^53
-  if (value->is_double() && !(std::abs(value->get_double()) <= kExact))
+  const double* number = value->if_double();
+  const std::int64_t* whole = value->if_int64();
+  const bool is_drawn_or_seed =
+      whole ? *whole >= -1 : number && *number >= -1 && *number <= kExact && *number == std::floor(*number);
+  if (!is_drawn_or_seed)
     return body.complain(
-        "seed", "must be a whole number from 0 to 18446744073709551615, or -1: drawn; it is " + in_words(*value));
+        "seed",
+        "must be an integer from 0 to 18446744073709551615, or -1 for one that is drawn; it is " + in_words(*value));
   const auto seed = body.integer("seed", -1, std::numeric_limits<std::int64_t>::max());
   if (!seed || *seed == -1) return;
   call.has_seed = true;

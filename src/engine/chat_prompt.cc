@@ -57,7 +57,7 @@ std::string marked(const SpecialTexts& specials, std::string_view content, std::
     places.insert(places.end(), {begin, begin + middle.size()});
   }
   std::ranges::sort(places);
-  places.erase(std::ranges::unique(places).begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
   std::string out;
   std::size_t from = 0;
   for (const std::size_t place : places) {

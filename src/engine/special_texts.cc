@@ -13,8 +13,8 @@ unsigned char byte_of(char c) { return static_cast<unsigned char>(c); }
 SpecialTexts::SpecialTexts(std::vector<SpecialText> texts) : texts_(std::move(texts)) {
   std::erase_if(texts_, [](const SpecialText& one) { return one.text.empty(); });
   std::ranges::sort(texts_, {}, &SpecialText::text);
-  const auto twice = std::ranges::unique(texts_, {}, &SpecialText::text);
-  texts_.erase(twice.begin(), twice.end());
+  const auto same = [](const SpecialText& a, const SpecialText& b) { return a.text == b.text; };
+  texts_.erase(std::unique(texts_.begin(), texts_.end(), same), texts_.end());
   for (const SpecialText& one : texts_) {
     leads_[byte_of(one.text[0])] = true;
     n_bytes_max_ = std::max(n_bytes_max_, one.text.size());
@@ -31,9 +31,9 @@ std::vector<const SpecialText*> SpecialTexts::at_beginning(std::string_view text
   // Those that share their first n bytes with the text; if one has no more, it stands first.
   for (std::size_t n = 1; n <= text.size() && begin != end; ++n) {
     const auto nth = [n](const SpecialText& one) { return one.text.size() < n ? -1 : int{byte_of(one.text[n - 1])}; };
-    const auto same = std::ranges::equal_range(begin, end, int{byte_of(text[n - 1])}, {}, nth);
-    begin = same.begin();
-    end = same.end();
+    const int byte = byte_of(text[n - 1]);
+    begin = std::partition_point(begin, end, [&](const SpecialText& one) { return nth(one) < byte; });
+    end = std::partition_point(begin, end, [&](const SpecialText& one) { return nth(one) == byte; });
     if (begin != end && begin->text.size() == n) found.push_back(&*begin);
   }
   return found;

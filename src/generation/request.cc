@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/limits.h"
-#include "engine/sampling/validate.h"
 #include "base/utf8.h"
+#include "engine/sampling/validate.h"
 
 namespace fermata {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "generation/generation.h"
 #include "base/utf8.h"
+#include "generation/generation.h"
 
 namespace fermata::test {
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "generation/text_stream_reference.h"
 #include "base/utf8.h"
+#include "generation/text_stream_reference.h"
 
 namespace fermata {
 namespace {

@@ -6,10 +6,10 @@
 #include <array>
 #include <filesystem>
 
+#include "base/regular_file.h"
 #include "engine/llama/block_products.h"
 #include "engine/llama/checksum.h"
 #include "engine/llama/file_cache.h"
-#include "base/regular_file.h"
 #include "ggml-cpu.h"
 #include "llama.h"
 

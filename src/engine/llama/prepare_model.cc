@@ -9,10 +9,10 @@
 #include <optional>
 #include <system_error>
 
+#include "base/regular_file.h"
 #include "engine/llama/gguf_file.h"
 #include "engine/llama/llama_log.h"
 #include "engine/llama/loaded_model.h"
-#include "base/regular_file.h"
 #include "engine/llama/scratch_file.h"
 #include "llama.h"
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "base/result.h"
 #include "base/regular_file.h"
+#include "base/result.h"
 
 namespace fermata {
 
