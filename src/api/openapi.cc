@@ -84,10 +84,7 @@ void add_body(json::object& operation, const Endpoint& endpoint) {
   if (endpoint.method != "POST") return;
   json::object body;
   json::object schema;
-  if (json::value* own = operation.if_contains("requestBody"))
-    schema = own->get_object();
-  else
-    body["description"] = "not read; the header content-type is needed all the same";
+  if (json::value* own = operation.if_contains("requestBody")) schema = own->get_object();
   body["required"] = endpoint.options.needs_json_body;
   json::object& content = body["content"].emplace_object();
   content["application/json"] = json::object{{"schema", std::move(schema)}};

@@ -106,10 +106,7 @@ json::array bytes_array(std::string_view bytes) {
   return numbers;
 }
 
-std::string_view entry_type(const LogEntry& entry) {
-  constexpr std::string_view kTypes[] = {"token", "paused", "resumed", "finished"};
-  return kTypes[entry.what.index()];
-}
+std::string_view entry_type(const LogEntry& entry) { return kEntryTypes.at(entry.what.index()); }
 
 json::object entry_object(const Desk& desk, const Dossier& dossier, std::size_t place) {
   const Recording& recording = dossier.recording;

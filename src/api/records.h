@@ -1,5 +1,8 @@
 #pragma once
 
+#include <array>
+#include <string_view>
+
 #include "api/desk.h"
 #include "api/dossier.h"
 #include "api/json.h"
@@ -15,6 +18,7 @@ json::object entry_object(const Desk& desk, const Dossier& dossier, std::size_t 
 Usage usage_at(const Dossier& dossier, const PauseRecord& record);
 // Each byte a number: a token may be no text by itself.
 json::array bytes_array(std::string_view bytes);
+inline constexpr std::array<std::string_view, 4> kEntryTypes{"token", "paused", "resumed", "finished"};
 std::string_view entry_type(const LogEntry& entry);
 
 }  // namespace fermata::api

@@ -13,9 +13,13 @@ Handler when_ready(Desk& desk, Handler handler);
 // For what is answered from what is known.
 using Look = std::function<HttpResponse(Desk& desk, const HttpRequest& request)>;
 Handler look(Desk& desk, Look look);
+// For what takes its time.
+using Act = std::function<boost::asio::awaitable<void>(Desk& desk, HttpRequest request, Exchange& exchange)>;
+Handler acting(Desk& desk, Act act);
 
 void add_openai_routes(Router& router, Desk& desk);      // completions, models, tokens of a text
 void add_generation_routes(Router& router, Desk& desk);  // look at, pause, resume, cancel
+void add_session_routes(Router& router, Desk& desk);     // the same of all that share a session
 void add_event_routes(Router& router, Desk& desk);       // events of one and of all
 void add_service_routes(Router& router, Desk& desk);     // capabilities, health
 void add_description(Router& router);                    // of all that is there so far, and of itself

@@ -84,14 +84,21 @@ asio::awaitable<void> events_of(Desk& desk, HttpRequest request, Exchange& excha
 // Which of a tenant's events a client wants.
 class Filter {
  public:
-  explicit Filter(const HttpRequest& request)
-      : tenant_(request.principal.tenant), session_(request.parameter("session")), tag_(request.parameter("tag")) {
-    std::string types = request.parameter("types").value_or("");
+  static Result<Filter> parse(const HttpRequest& request) {
+    Filter filter;
+    filter.tenant_ = request.principal.tenant;
+    filter.session_ = request.parameter("session");
+    filter.tag_ = request.parameter("tag");
+    const std::string types = request.parameter("types").value_or("");
     for (std::size_t begin = 0; begin < types.size();) {
       const std::size_t end = std::min(types.find(',', begin), types.size());
-      types_.insert(types.substr(begin, end - begin));
+      const std::string type = types.substr(begin, end - begin);
+      if (std::find(kEntryTypes.begin(), kEntryTypes.end(), type) == kEntryTypes.end())
+        return invalid("types", "types must be some of token, paused, resumed, finished, with commas", type);
+      filter.types_.insert(type);
       begin = end + 1;
     }
+    return filter;
   }
   bool wants(const Dossier& dossier, std::size_t place) const {
     const auto& tags = dossier.options.tags;
@@ -123,8 +130,7 @@ class Following {
 
 std::string lost_text(std::uint64_t n) { return R"({"type":"lost","n":)" + std::to_string(n) + "}"; }
 
-asio::awaitable<void> all_by_stream(Desk& desk, HttpRequest request, Exchange& exchange) {
-  const Filter filter(request);
+asio::awaitable<void> all_by_stream(Desk& desk, Filter filter, Exchange& exchange) {
   Signal signal(exchange.executor());
   std::deque<std::string> waiting;
   std::uint64_t n_lost = 0;
@@ -167,10 +173,9 @@ asio::awaitable<void> all_by_stream(Desk& desk, HttpRequest request, Exchange& e
   if (is_here) co_await exchange.end_stream();
 }
 
-asio::awaitable<void> all_by_websocket(Desk& desk, HttpRequest request, Exchange& exchange) {
+asio::awaitable<void> all_by_websocket(Desk& desk, Filter filter, Exchange& exchange) {
   const std::shared_ptr<WebSocketSession> socket = co_await exchange.accept_websocket();
   if (!socket) co_return;
-  const Filter filter(request);
   std::uint64_t n_told = 0;
   const Following following(desk, [&](const Dossier& dossier, std::size_t place) {
     if (!filter.wants(dossier, place)) return;
@@ -183,8 +188,10 @@ asio::awaitable<void> all_by_websocket(Desk& desk, HttpRequest request, Exchange
 }
 
 asio::awaitable<void> events_of_all(Desk& desk, HttpRequest request, Exchange& exchange) {
-  if (wants_websocket(request)) co_return co_await all_by_websocket(desk, std::move(request), exchange);
-  co_await all_by_stream(desk, std::move(request), exchange);
+  Result<Filter> filter = Filter::parse(request);
+  if (!filter) co_return co_await refuse(exchange, filter.error());
+  if (wants_websocket(request)) co_return co_await all_by_websocket(desk, *std::move(filter), exchange);
+  co_await all_by_stream(desk, *std::move(filter), exchange);
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 #include <span>
 #include <utility>
 
+#include "api/control_body.h"
 #include "api/names.h"
+#include "api/page.h"
 #include "api/records.h"
 #include "api/respond.h"
 #include "api/routes.h"
@@ -48,32 +50,18 @@ Result<void> check_state(const HttpRequest& request) {
 
 HttpResponse list(Desk& desk, const HttpRequest& request) {
   if (const Result<void> state = check_state(request); !state) return error_response(state.error());
-  const Result<std::int64_t> limit =
-      number_parameter(request, "limit", limits::kListPageDefault, 1, limits::kListPageMax);
+  const Result<PageCall> page = parse_page(request);
   const Result<std::int64_t> created_after = number_parameter(request, "created_after", -1, 0, INT64_MAX);
-  if (!limit || !created_after) return error_response(limit ? created_after.error() : limit.error());
-  const std::string order = request.parameter("order").value_or("desc");
-  if (order != "asc" && order != "desc") return error_response(invalid("order", "order must be asc or desc", order));
-
+  if (!page || !created_after) return error_response(page ? created_after.error() : page.error());
   std::vector<std::shared_ptr<Dossier>> all = desk.all(request.principal);
-  if (order == "desc") std::reverse(all.begin(), all.end());
   std::erase_if(all, [&](const auto& d) {
     return !fits(request, *d) || desk.unix_time(d->created) <= static_cast<double>(*created_after);
   });
-  if (const auto after = request.parameter("after")) {
-    const auto place = std::find_if(all.begin(), all.end(), [&](const auto& d) { return d->id() == *after; });
-    if (place == all.end()) return error_response(invalid("after", "after names no generation of this list", *after));
-    all.erase(all.begin(), place + 1);
-  }
-  const bool has_more = all.size() > static_cast<std::size_t>(*limit);
-  if (has_more) all.resize(static_cast<std::size_t>(*limit));
+  const Result<bool> has_more = cut_page(*page, all, [](const auto& d) { return d->id(); });
+  if (!has_more) return error_response(has_more.error());
   json::array data;
   for (const auto& dossier : all) data.emplace_back(generation_object(desk, *dossier));
-  json::object answer{{"object", "list"}, {"has_more", has_more}};
-  answer["first_id"] = all.empty() ? json::value() : json::value(all.front()->id());
-  answer["last_id"] = all.empty() ? json::value() : json::value(all.back()->id());
-  answer["data"] = std::move(data);
-  return json_response(answer);
+  return json_response(list_object(std::move(data), *has_more));
 }
 
 // ---------------------------------------------------------------------------------------------- pause, resume, cancel
@@ -85,20 +73,10 @@ struct ResumeCall {
   bool wait = false;
 };
 
-Result<void> check_size(std::string_view body) {
-  if (body.size() <= limits::kControlBodyBytesMax) return {};
-  return Error{Code::kTooLarge,
-               "the body has " + std::to_string(body.size()) + " bytes; at most " +
-                   std::to_string(limits::kControlBodyBytesMax) + " are read here",
-               {},
-               false,
-               std::string(kWholeBody)};
-}
-
 Result<ResumeCall> parse_resume(std::string_view body) {
   ResumeCall call;
   if (body.empty()) return call;
-  if (const Result<void> fits = check_size(body); !fits) return fits.error();
+  if (const Result<void> fits = check_control_size(body); !fits) return fits.error();
   const Result<json::value> value = parse_json(body);
   if (!value) return value.error();
   if (!value->is_object()) return Error{Code::kInvalidArgument, "the body must be an object", in_words(*value)};
@@ -116,21 +94,6 @@ Result<ResumeCall> parse_resume(std::string_view body) {
   fields.refuse_unread(kKnown);
   if (complaints.any()) return complaints.first();
   return call;
-}
-
-// Of a call that has no fields: nothing, or an empty object.
-Result<void> check_no_fields(std::string_view body) {
-  if (body.empty()) return {};
-  if (const Result<void> fits = check_size(body); !fits) return fits.error();
-  const Result<json::value> value = parse_json(body);
-  if (!value) return value.error();
-  if (!value->is_object())
-    return Error{Code::kInvalidArgument, "the body must be an object", in_words(*value), false,
-                 std::string(kWholeBody)};
-  Complaints complaints;
-  FieldReader(value->get_object(), "", complaints).refuse_unread({});
-  if (complaints.any()) return complaints.first();
-  return {};
 }
 
 asio::awaitable<void> resume(Desk& desk, std::shared_ptr<Dossier> dossier, ResumeCall call, std::string body_digest,
@@ -204,50 +167,6 @@ asio::awaitable<void> cancel(Desk& desk, HttpRequest request, Exchange& exchange
   const Result<void> cancelled = co_await desk.cancel(*found, EndReason::kCancelled);
   if (!cancelled) co_return co_await refuse(exchange, cancelled.error());
   co_await exchange.respond(json_response(generation_object(desk, **found)));
-}
-
-// -------------------------------------------------------------------------------------------------------- sessions
-
-enum class OfAll { kPause, kCancel };
-
-Error no_session(const HttpRequest& request) {
-  return {Code::kNotFound, "there is no such session", std::string(view(request)), false};
-}
-
-HttpResponse list_response(json::array data) {
-  json::object answer{{"object", "list"}};
-  answer["data"] = std::move(data);
-  return json_response(answer);
-}
-
-asio::awaitable<void> all_of_session(Desk& desk, OfAll what, HttpRequest request, Exchange& exchange) {
-  const auto generations = desk.of_session(view(request), request.principal);
-  if (generations.empty()) co_return co_await refuse(exchange, no_session(request));
-  const Result<void> well = check_no_fields(request.body);
-  if (!well) co_return co_await refuse(exchange, well.error());
-  json::array data;
-  for (const auto& dossier : generations) {
-    if (dossier->recording.ended()) continue;
-    Result<void> done;
-    if (what == OfAll::kPause)
-      done = co_await desk.pause(dossier, WaitReason::kUser);
-    else
-      done = co_await desk.cancel(dossier, EndReason::kCancelled);
-    // One that ends meanwhile is as good as paused.
-    if (!done && done.error().code != Code::kWrongState) co_return co_await refuse(exchange, done.error());
-    data.emplace_back(generation_object(desk, *dossier));
-  }
-  co_await exchange.respond(list_response(std::move(data)));
-}
-
-HttpResponse get_session(Desk& desk, const HttpRequest& request) {
-  const auto generations = desk.of_session(view(request), request.principal);
-  if (generations.empty()) return error_response(no_session(request));
-  json::array data;
-  for (const auto& dossier : generations) data.emplace_back(generation_object(desk, *dossier));
-  json::object answer{{"id", view(request)}, {"object", "session"}};
-  answer["generations"] = std::move(data);
-  return json_response(answer);
 }
 
 // ---------------------------------------------------------------------------------------------------- tokens, inspect
@@ -324,26 +243,17 @@ void add_generation_routes(Router& router, Desk& desk) {
   const auto seen = [&](std::string_view pattern, Look what) {
     router.add("GET", pattern, Scope::kUse, when_ready(desk, look(desk, std::move(what))));
   };
-  const auto done = [&](std::string method, std::string_view pattern, auto handler) {
-    router.add(std::move(method), pattern, Scope::kUse,
-               when_ready(desk, [&desk, handler](HttpRequest request, Exchange& exchange) {
-                 return handler(desk, std::move(request), exchange);
-               }));
+  const auto done = [&](std::string method, std::string_view pattern, Act act) {
+    router.add(std::move(method), pattern, Scope::kUse, when_ready(desk, acting(desk, std::move(act))));
   };
   seen("/v1/generations", list);
   seen("/v1/generations/*", get);
   seen("/v1/generations/*/tokens", tokens);
-  seen("/v1/sessions/*", get_session);
   done("GET", "/v1/generations/*/inspect", inspect);
   done("POST", "/v1/generations/*/pause", pause);
   done("POST", "/v1/generations/*/resume", resume_by_generation);
   done("POST", "/v1/generations/*/cancel", cancel);
   done("POST", "/v1/resume", resume_by_pause);
-  for (const auto& [name, what] : {std::pair("pause", OfAll::kPause), std::pair("cancel", OfAll::kCancel)})
-    done("POST", "/v1/sessions/*/" + std::string(name),
-         [what = what](Desk& d, HttpRequest request, Exchange& exchange) {
-           return all_of_session(d, what, std::move(request), exchange);
-         });
 }
 
 }  // namespace fermata::api

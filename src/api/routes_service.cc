@@ -88,6 +88,12 @@ Handler look(Desk& desk, Look look) {
   };
 }
 
+Handler acting(Desk& desk, Act act) {
+  return [&desk, act = std::move(act)](HttpRequest request, Exchange& exchange) {
+    return act(desk, std::move(request), exchange);
+  };
+}
+
 void add_service_routes(Router& router, Desk& desk) {
   router.add("GET", "/v1/capabilities", Scope::kUse, when_ready(desk, look(desk, capabilities)));
   router.add("GET", "/v1/stats", Scope::kAdmin, when_ready(desk, look(desk, stats)));
@@ -110,6 +116,7 @@ void add_description(Router& router) {
 void add_routes(Router& router, Desk& desk) {
   add_openai_routes(router, desk);
   add_generation_routes(router, desk);
+  add_session_routes(router, desk);
   add_event_routes(router, desk);
   add_service_routes(router, desk);
   add_description(router);

@@ -113,6 +113,9 @@ def test_only_some_types_of_events(tiny):
     tiny.cancel(paused["fermata"]["generations"][0]).ok()
     assert [json.loads(source.event()["data"])["type"] for _ in range(2)] == ["paused", "finished"]
     source.finish()
+    for wrong in ("started", "token,,paused", "tokens"):
+        refused = tiny.get(f"/v1/events?types={wrong}")
+        assert refused.status == 400 and refused.error["param"] == "types"
 
 
 def test_lists(tiny):
@@ -139,3 +142,25 @@ def test_lists(tiny):
         assert tiny.get(f"/v1/generations?{wrong}").status == 400
     record = tiny.generation(names[2])
     assert record["metadata"] == {"i": 2} and record["tags"] == ["listed", "n2"]
+
+
+def test_list_of_sessions(start):
+    server = start("--engine", "fake").ready()
+    asked = {"prompt": "list", "max_tokens": 1, "ignore_eos": True}
+    for session in ("A", "B", None, "A", "C"):
+        server.post("/v1/completions", {**asked, "fermata": {"session": session} if session else {}}).ok()
+    held = server.post("/v1/completions", {**asked, "max_tokens": 9, "fermata": {
+        "session": "B", "pause_at": 1, "on_pause": "return"}}).ok()["fermata"]["generations"][0]
+    page = server.get("/v1/sessions?limit=2").ok()
+    assert [(s["id"], s["n_generations"], s["n_alive"], s["state"]) for s in page["data"]] == [
+        ("B", 2, 1, "paused"), ("C", 1, 0, "finished")]
+    assert page["data"][0]["newest"] == held and page["has_more"]
+    assert (page["first_id"], page["last_id"]) == ("B", "C")
+    rest = server.get("/v1/sessions?limit=2&after=C").ok()
+    assert [s["id"] for s in rest["data"]] == ["A"] and not rest["has_more"]
+    assert [s["id"] for s in server.get("/v1/sessions?order=asc").ok()["data"]] == ["A", "C", "B"]
+    for wrong in ("limit=0", "order=up", "after=nobody"):
+        refused = server.get(f"/v1/sessions?{wrong}")
+        assert refused.status == 400 and refused.error["param"] == wrong.split("=")[0]
+    cancelled = server.post("/v1/sessions/B/cancel").ok()
+    assert (cancelled["first_id"], cancelled["last_id"], cancelled["has_more"]) == (held, held, False)

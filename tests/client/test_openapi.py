@@ -117,6 +117,7 @@ def test_every_call_with_every_success(tiny, promised):
         tiny.get(f"/v1/generations/{paused}{call}").ok()
     tiny.post(f"/v1/generations/{paused}/pause").ok()
     tiny.get("/v1/sessions/s").ok()
+    tiny.get("/v1/sessions").ok()
     with connect(f"ws://{tiny.host}:{tiny.port}/v1/events", proxy=None) as socket:
         promised.check_head("GET", "/v1/events", socket.response.status_code, {})
         following = Stream(tiny, "/v1/events", None, method="GET")

@@ -1,0 +1,31 @@
+#include "api/page.h"
+
+#include <utility>
+
+#include "api/respond.h"
+#include "base/limits.h"
+
+namespace fermata::api {
+
+Result<PageCall> parse_page(const HttpRequest& request) {
+  const Result<std::int64_t> limit =
+      number_parameter(request, "limit", limits::kListPageDefault, 1, limits::kListPageMax);
+  if (!limit) return limit.error();
+  const std::string order = request.parameter("order").value_or("desc");
+  if (order != "asc" && order != "desc") return invalid("order", "order must be asc or desc", order);
+  return PageCall{static_cast<std::size_t>(*limit), order == "desc", request.parameter("after")};
+}
+
+json::object list_object(json::array data, bool has_more) {
+  json::object answer{{"object", "list"}, {"has_more", has_more}};
+  answer["first_id"] = data.empty() ? json::value() : data.front().at("id");
+  answer["last_id"] = data.empty() ? json::value() : data.back().at("id");
+  answer["data"] = std::move(data);
+  return answer;
+}
+
+Error no_such_place(const std::string& after) {
+  return invalid("after", "after names nothing that is in this list", after);
+}
+
+}  // namespace fermata::api

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/http_message.h"
+#include "api/json.h"
+#include "base/result.h"
+
+namespace fermata::api {
+
+// Lists as OpenAI has them: a page begins after an id, and tells of its first and last id and whether more follow.
+struct PageCall {
+  std::size_t limit = 0;
+  bool newest_first = true;
+  std::optional<std::string> after;
+};
+
+// The query parameters limit, order and after; kInvalidArgument that names the wrong one.
+Result<PageCall> parse_page(const HttpRequest& request);
+
+// {"object": "list", "data", "first_id", "last_id", "has_more"} of objects that have an id.
+json::object list_object(json::array data, bool has_more = false);
+
+Error no_such_place(const std::string& after);
+
+// Leaves what the call asks for of `all`, which is oldest first; whether more follow. An unknown `after` is an error.
+template <class Item, class IdOf>
+Result<bool> cut_page(const PageCall& call, std::vector<Item>& all, IdOf id_of) {
+  if (call.newest_first) std::reverse(all.begin(), all.end());
+  if (call.after) {
+    const auto place =
+        std::find_if(all.begin(), all.end(), [&](const Item& item) { return id_of(item) == *call.after; });
+    if (place == all.end()) return no_such_place(*call.after);
+    all.erase(all.begin(), place + 1);
+  }
+  const bool has_more = all.size() > call.limit;
+  if (has_more) all.resize(call.limit);
+  return has_more;
+}
+
+}  // namespace fermata::api
