@@ -13,6 +13,7 @@ import sys
 import tree
 
 _ENGINE = {"base", "engine", "engine/sampling"}
+_API = {"api/http", "api/openai", "api/openapi"}
 MAY_INCLUDE = {  # beside itself
     "base": set(),
     "engine": _ENGINE,
@@ -23,14 +24,17 @@ MAY_INCLUDE = {  # beside itself
     "generation": _ENGINE,
     "scheduler": _ENGINE | {"generation"},
     "runtime": _ENGINE | {"generation", "scheduler"},
-    "api": _ENGINE | {"generation", "runtime"},
-    "server": _ENGINE | {"generation", "scheduler", "runtime", "api"},
+    "api/http": {"base"},
+    "api/openai": _ENGINE | {"generation"},
+    "api/openapi": _ENGINE | {"generation", "api/http", "api/openai"},
+    "api": _ENGINE | {"generation", "runtime", *_API},
+    "server": _ENGINE | {"generation", "scheduler", "runtime", "api", *_API},
     "cli": _ENGINE
     | {"generation", "scheduler", "runtime", "server", "engine/llama", "engine/fake", "engine/attention"},
 }
 # The scripted engine is what unit tests and small benches of these folders run on.
 _OF_TESTS = re.compile(r"_(test|bench|fixture)\.(cc|h)$")
-TESTS_MAY_INCLUDE = {folder: {"engine/fake"} for folder in ("generation", "scheduler", "runtime", "api", "server")}
+TESTS_MAY_INCLUDE = {folder: {"engine/fake"} for folder in ("generation", "scheduler", "runtime", "api", "api/openai", "server")}
 GGML_FOLDERS = {"engine/attention", "engine/llama"}
 LLAMA_FOLDERS = {"engine/llama"}
 THIRD_PARTY_QUOTED = ("hwy/",)  # Highway's own documentation asks for quotes

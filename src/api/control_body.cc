@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "api/fields.h"
-#include "api/json.h"
+#include "api/openai/fields.h"
+#include "api/openai/json.h"
 #include "base/limits.h"
 
 namespace fermata::api {

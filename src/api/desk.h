@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "api/call.h"
 #include "api/dossier.h"
-#include "api/http_message.h"
+#include "api/http/http_message.h"
+#include "api/openai/call.h"
 #include "api/work_lanes.h"
 #include "base/clock.h"
 #include "base/result.h"

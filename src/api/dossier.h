@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "api/answer.h"
-#include "api/call.h"
+#include "api/http/signal.h"
+#include "api/openai/answer.h"
+#include "api/openai/call.h"
 #include "api/recording.h"
-#include "api/signal.h"
 #include "runtime/core.h"
 
 namespace fermata::api {

@@ -1,4 +1,4 @@
-#include "api/openapi.h"
+#include "api/openapi/openapi.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
-#include "api/fields.h"
-#include "api/http_error.h"
+#include "api/openai/fields.h"
+#include "api/openai/http_error.h"
 #include "api/routes.h"
 
 namespace fermata::api {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "api/http_message.h"
-#include "api/json.h"
+#include "api/http/http_message.h"
+#include "api/openai/json.h"
 #include "base/result.h"
 
 namespace fermata::api {

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "api/answer.h"
+#include "api/openai/answer.h"
 #include "base/clock.h"
 #include "generation/event.h"
 #include "generation/state.h"

@@ -5,7 +5,7 @@
 
 #include "api/desk.h"
 #include "api/dossier.h"
-#include "api/json.h"
+#include "api/openai/json.h"
 
 namespace fermata::api {
 

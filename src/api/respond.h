@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "api/http_error.h"
-#include "api/http_message.h"
-#include "api/json.h"
+#include "api/http/http_message.h"
+#include "api/openai/http_error.h"
+#include "api/openai/json.h"
 
 namespace fermata::api {
 

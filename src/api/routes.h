@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "api/desk.h"
-#include "api/router.h"
+#include "api/http/router.h"
 
 namespace fermata::api {
 

@@ -5,11 +5,11 @@
 #include <set>
 #include <utility>
 
+#include "api/http/silence.h"
+#include "api/http/websocket.h"
 #include "api/records.h"
 #include "api/respond.h"
 #include "api/routes.h"
-#include "api/silence.h"
-#include "api/websocket.h"
 #include "base/limits.h"
 
 namespace fermata::api {

@@ -3,8 +3,8 @@
 #include <optional>
 #include <utility>
 
-#include "api/call.h"
 #include "api/names.h"
+#include "api/openai/call.h"
 #include "api/records.h"
 #include "api/respond.h"
 #include "api/routes.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "api/openapi.h"
+#include "api/openapi/openapi.h"
 #include "api/respond.h"
 #include "api/routes.h"
 #include "base/limits.h"

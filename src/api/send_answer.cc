@@ -2,10 +2,10 @@
 
 #include <utility>
 
+#include "api/http/silence.h"
+#include "api/openai/stream_answer.h"
 #include "api/records.h"
 #include "api/respond.h"
-#include "api/silence.h"
-#include "api/stream_answer.h"
 #include "base/limits.h"
 
 namespace fermata::api {

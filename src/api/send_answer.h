@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "api/desk.h"
-#include "api/http_message.h"
+#include "api/http/http_message.h"
 
 namespace fermata::api {
 

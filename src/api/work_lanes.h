@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/signal.h"
+#include "api/http/signal.h"
 
 namespace fermata::api {
 

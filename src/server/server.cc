@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "api/desk.h"
-#include "api/listener.h"
+#include "api/http/listener.h"
 #include "api/respond.h"
 #include "api/routes.h"
 #include "base/limits.h"

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "api/call.h"
-#include "api/http_error.h"
+#include "api/openai/call.h"
+#include "api/openai/http_error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 

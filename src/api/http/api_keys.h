@@ -1,0 +1,49 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/http/http_request.h"
+#include "base/result.h"
+
+namespace fermata::api {
+
+// Who may call. At rest only a hash of each key is kept. File: one key a line, `#` starts a comment,
+//   name tenant scope[,scope] blake2b:HEX
+// with `-` for the tenant "". A key is 256 random bits, so one plain BLAKE2b-256 hides it: there is nothing to guess.
+// Scopes are what is written, none contains another. Two lines may have one name: keys are replaced without a gap.
+class ApiKeys {
+ public:
+  static Result<ApiKeys> load(const std::string& path);  // refuses a file that others may write
+  static Result<ApiKeys> parse(std::string_view text);
+
+  struct Made {
+    std::string key;   // shown once, kept nowhere
+    std::string line;  // for the file
+  };
+  static Result<Made> make_key(std::string_view name, std::string_view tenant, const std::vector<Scope>& scopes);
+
+  bool empty() const { return entries_.empty(); }
+  std::size_t size() const { return entries_.size(); }
+  // Takes the same time whichever key it is, and whether it is one.
+  std::optional<Principal> find(std::string_view key) const;
+
+ private:
+  using Hash = std::array<std::uint8_t, 32>;
+  struct Entry {
+    Principal principal;
+    Hash hash;
+  };
+  static Hash hash_of(std::string_view key);
+  static Result<Entry> parse_line(std::string_view line);
+
+  std::vector<Entry> entries_;
+};
+
+std::string_view to_string(Scope scope);
+
+}  // namespace fermata::api

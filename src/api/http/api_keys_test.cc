@@ -1,0 +1,92 @@
+#include "api/http/api_keys.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "base/limits.h"
+
+namespace fermata::api {
+namespace {
+
+TEST(ApiKeys, AMadeKeyIsFoundAndNothingElseIs) {
+  const auto made = ApiKeys::make_key("desk", "acme", {Scope::kUse, Scope::kReview});
+  ASSERT_TRUE(made);
+  const auto keys = ApiKeys::parse("# all\n\n" + made->line + "  # since May\r\n");
+  ASSERT_TRUE(keys) << keys.error().message;
+  const auto found = keys->find(made->key);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->name, "desk");
+  EXPECT_EQ(found->tenant, "acme");
+  EXPECT_TRUE(found->may(Scope::kReview));
+  EXPECT_FALSE(found->may(Scope::kAdmin));
+  std::string other = made->key;
+  other.back() = other.back() == 'A' ? 'B' : 'A';
+  for (const std::string& wrong :
+       {std::string(), other, made->key + "A", made->key.substr(1), std::string(1000, 'x')}) {
+    EXPECT_FALSE(keys->find(wrong)) << wrong;
+  }
+}
+
+TEST(ApiKeys, TheFileDoesNotTellTheKey) {
+  const auto made = ApiKeys::make_key("a", "", {Scope::kUse});
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->key.substr(0, 8), "fermata_");
+  EXPECT_EQ(made->key.size(), 8u + 43u);
+  EXPECT_EQ(made->line.find(made->key.substr(8)), std::string::npos);
+  // A hash is no key.
+  EXPECT_FALSE(ApiKeys::parse(made->line)->find(made->line.substr(made->line.find(':') + 1)));
+}
+
+TEST(ApiKeys, EveryKeyIsAnother) {
+  std::set<std::string> seen;
+  for (int i = 0; i < 100; ++i) seen.insert(ApiKeys::make_key("a", "", {Scope::kUse})->key);
+  EXPECT_EQ(seen.size(), 100u);
+}
+
+TEST(ApiKeys, RefusesBadLinesAndNamesThemWithoutQuoting) {
+  const std::string hash(64, 'a');
+  EXPECT_TRUE(ApiKeys::parse("a - use blake2b:" + hash));
+  for (const std::string& line :
+       {std::string("a"), std::string("a - use"), "a - use blake2b:" + hash + " more", "a - use " + hash,
+        "a - use blake2b:" + hash.substr(1), "a - use blake2b:" + hash + "aa",
+        "a - use blake2b:" + std::string(64, 'g'), "a - root blake2b:" + hash, "a - , blake2b:" + hash,
+        "a/b - use blake2b:" + hash, "- - use blake2b:" + hash, std::string(65, 'n') + " - use blake2b:" + hash,
+        std::string("a - use fermata_SECRET")}) {
+    const auto keys = ApiKeys::parse("\n" + line);
+    ASSERT_FALSE(keys) << line;
+    EXPECT_NE(keys.error().message.find("line 2"), std::string::npos);
+    EXPECT_EQ((keys.error().message + keys.error().detail).find("SECRET"), std::string::npos);
+  }
+  EXPECT_FALSE(ApiKeys::make_key("a b", "", {Scope::kUse}));
+  EXPECT_FALSE(ApiKeys::make_key("a", "", {}));
+  std::string many;
+  for (std::size_t i = 0; i <= limits::kApiKeysMax; ++i) many += "a - use blake2b:" + hash + "\n";
+  EXPECT_EQ(ApiKeys::parse(many).error().code, Code::kTooLarge);
+}
+
+TEST(ApiKeys, AFileThatOthersMayWriteIsRefused) {
+  const std::string path = testing::TempDir() + "api_keys_test.keys";
+  std::ofstream(path) << ApiKeys::make_key("a", "", {Scope::kUse})->line << "\n";
+  ::chmod(path.c_str(), 0600);
+  ASSERT_TRUE(ApiKeys::load(path));
+  EXPECT_EQ(ApiKeys::load(path)->size(), 1u);
+  ::chmod(path.c_str(), 0620);
+  EXPECT_FALSE(ApiKeys::load(path));
+  ::chmod(path.c_str(), 0600);
+  std::ofstream(path, std::ios::trunc) << "# none\n";
+  EXPECT_FALSE(ApiKeys::load(path));  // would open the server to everybody
+  std::remove(path.c_str());
+  EXPECT_EQ(ApiKeys::load(path).error().code, Code::kIo);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);  // nobody will ever write to it
+  EXPECT_EQ(ApiKeys::load(path).error().code, Code::kIo);
+  std::remove(path.c_str());
+  EXPECT_EQ(ApiKeys::load("/dev/zero").error().code, Code::kIo);
+}
+
+}  // namespace
+}  // namespace fermata::api

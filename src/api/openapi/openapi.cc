@@ -1,0 +1,184 @@
+#include "api/openapi/openapi.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "api/http/api_keys.h"
+#include "api/openapi/openapi_parts.h"
+#include "api/openapi/openapi_source.h"
+#include "base/check.h"
+
+namespace fermata::api {
+namespace {
+
+using namespace openapi;
+
+// An error that any call can end with: what is wrong with how it is asked, and who asks.
+constexpr int kAlways[] = {400, 403, 408, 413, 421, 431, 500, 503};
+constexpr int kOfBodies[] = {415};
+constexpr int kOfKeys[] = {401};
+
+json::object reference(std::string_view kind, std::string_view name) {
+  return {{"$ref", "#/components/" + std::string(kind) + "/" + std::string(name)}};
+}
+
+// "/v1/models/{model}" -> {"/v1/models/*", {"model"}}: how the router has it, but for a last "**".
+struct Path {
+  std::string pattern;
+  std::vector<std::string> names;
+};
+Path path_of(std::string_view text) {
+  Path path;
+  while (!text.empty()) {
+    const std::size_t begin = std::min(text.find('{'), text.size());
+    path.pattern += text.substr(0, begin);
+    text.remove_prefix(begin);
+    if (text.empty()) break;
+    const std::size_t end = text.find('}');
+    path.names.emplace_back(text.substr(1, end - 1));
+    path.pattern += '*';
+    text.remove_prefix(end + 1);
+  }
+  return path;
+}
+
+std::string pattern_of(const Endpoint& endpoint) {
+  std::string pattern;
+  for (const std::string& segment : endpoint.pattern) pattern += "/" + (segment == "**" ? "*" : segment);
+  return pattern;
+}
+
+const Endpoint* endpoint_of(std::span<const Endpoint> endpoints, std::string_view method, const std::string& pattern) {
+  for (const Endpoint& endpoint : endpoints)
+    if (endpoint.method == method && pattern_of(endpoint) == pattern) return &endpoint;
+  return nullptr;
+}
+
+// The call that a "same_as" means, with what differs.
+json::object unfolded(const json::object& call, const json::object& calls) {
+  const json::value* other = call.if_contains("same_as");
+  if (other == nullptr) return call;
+  json::object whole = calls.at(other->get_string()).get_object();
+  for (const auto& [key, value] : call)
+    if (key != "same_as") whole[key] = value;
+  return whole;
+}
+
+void add_errors(json::object& operation, const Endpoint& endpoint) {
+  std::set<int> statuses(std::begin(kAlways), std::end(kAlways));
+  if (endpoint.method == "POST") statuses.insert(std::begin(kOfBodies), std::end(kOfBodies));
+  if (!endpoint.options.open) statuses.insert(std::begin(kOfKeys), std::end(kOfKeys));
+  if (const json::value* own = operation.if_contains("errors"))
+    for (const json::value& status : own->get_array()) statuses.insert(static_cast<int>(status.get_int64()));
+  operation.erase("errors");
+  json::object& responses = operation["responses"].get_object();
+  for (const int status : statuses) {
+    const std::string name = std::to_string(status);
+    if (!responses.contains(name)) responses[name] = reference("responses", "error" + name);
+  }
+}
+
+void add_body(json::object& operation, const Endpoint& endpoint) {
+  if (endpoint.method != "POST") return;
+  json::object body;
+  json::object schema;
+  if (json::value* own = operation.if_contains("requestBody")) schema = own->get_object();
+  body["required"] = endpoint.options.needs_json_body;
+  json::object& content = body["content"].emplace_object();
+  content["application/json"] = json::object{{"schema", std::move(schema)}};
+  operation["requestBody"] = std::move(body);
+}
+
+// Without keys nobody is asked for one.
+void add_security(json::object& operation, const Endpoint& endpoint) {
+  json::array security;
+  std::string who = "Needs no key.";
+  if (!endpoint.options.open) {
+    const std::string_view scope = to_string(endpoint.scope);
+    json::object key;
+    key["key"] = json::array{json::value(scope)};
+    security = json::array{std::move(key), json::object()};
+    who = "Needs a key with the scope `" + std::string(scope) + "`, if the server has keys.";
+  }
+  operation["security"] = std::move(security);
+  const json::value* more = operation.if_contains("description");
+  operation["description"] = more ? std::string(more->get_string()) + " " + who : who;
+}
+
+json::object operation_of(json::object operation, const Path& path, const Endpoint& endpoint) {
+  json::array parameters;
+  for (const std::string& name : path.names) parameters.push_back(reference("parameters", name));
+  if (const json::value* own = operation.if_contains("parameters"))
+    for (const json::value& parameter : own->get_array()) parameters.push_back(parameter);
+  if (!parameters.empty()) operation["parameters"] = std::move(parameters);
+  add_body(operation, endpoint);
+  add_security(operation, endpoint);
+  add_errors(operation, endpoint);
+  return operation;
+}
+
+json::object error_response_of(const ErrorStatus& error) {
+  json::object headers;
+  const auto text_header = [&](const char* name, const char* description) {
+    headers[name] = json::object{{"schema", json::object{{"type", "string"}}}, {"description", description}};
+  };
+  if (error.status == 429 || error.status == 503) text_header("Retry-After", "seconds");
+  if (error.status == 408 || error.status == 409 || error.status >= 500)
+    text_header("x-should-retry", "false: it cannot work");
+  json::array codes;
+  std::string description;
+  for (const std::string_view code : error.codes) {
+    codes.emplace_back(code);
+    description += (description.empty() ? "" : ", ") + std::string(code);
+  }
+  json::object response;
+  response["description"] = description;
+  if (!headers.empty()) response["headers"] = std::move(headers);
+  json::object& content = response["content"].emplace_object();
+  content["application/json"] = json::object{{"schema", reference("schemas", "ErrorAnswer")}};
+  response["x-codes"] = std::move(codes);
+  return response;
+}
+
+void add_all(json::object& to, json::object from) {
+  for (auto& [key, value] : from) {
+    FERMATA_CHECK(!to.contains(key));
+    to[key] = std::move(value);
+  }
+}
+
+}  // namespace
+
+json::object openapi_document(std::span<const Endpoint> endpoints) {
+  json::object document = read_source(kBase);
+  document["info"].get_object()["version"] = FERMATA_VERSION;
+  json::object& components = document["components"].get_object();
+  json::object& schemas = components["schemas"].get_object();
+  add_all(schemas, request_schemas());
+  add_all(schemas, read_source(kRequests));
+  add_all(schemas, read_source(kSchemas));
+  for (const ErrorStatus& error : error_statuses())
+    components["responses"].get_object()["error" + std::to_string(error.status)] = error_response_of(error);
+
+  const json::object calls = read_source(kCalls);
+  json::object& paths = document["paths"].get_object();
+  for (const auto& [key, call] : calls) {
+    const std::string_view name(key);
+    const std::size_t blank = name.find(' ');
+    const std::string_view method = name.substr(0, blank);
+    const Path path = path_of(name.substr(blank + 1));
+    const Endpoint* endpoint = endpoint_of(endpoints, method, path.pattern);
+    FERMATA_CHECK(endpoint != nullptr);
+    std::string verb(method);
+    for (char& c : verb) c = static_cast<char>(c - 'A' + 'a');
+    json::value& methods = paths[name.substr(blank + 1)];
+    if (!methods.is_object()) methods.emplace_object();
+    methods.get_object()[verb] = operation_of(unfolded(call.get_object(), calls), path, *endpoint);
+  }
+  FERMATA_CHECK(calls.size() == endpoints.size());
+  return document;
+}
+
+}  // namespace fermata::api

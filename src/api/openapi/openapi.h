@@ -1,0 +1,14 @@
+#pragma once
+
+#include <span>
+
+#include "api/http/router.h"
+#include "api/openai/json.h"
+
+namespace fermata::api {
+
+// OpenAPI 3.1 of these endpoints: what the code knows of them, and what src/api/openapi says. Each endpoint must be
+// described there, and nothing else: that is checked.
+json::object openapi_document(std::span<const Endpoint> endpoints);
+
+}  // namespace fermata::api

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "api/openai/json.h"
+
+// Parts of the description of what is served, each from one place of the code.
+namespace fermata::api::openapi {
+
+// A file of src/api/openapi; its "=NAME" are replaced by the limit, or the words of the enum, that they stand for.
+json::object read_source(std::string_view text);
+
+// {"ChatRequest", "CompletionRequest"}, from the table of fields and fields.json.
+json::object request_schemas();
+
+// Statuses of errors, each with the codes that come with it: those of http_error.h, of ends that cut an answer short,
+// and of requests that never reach a handler.
+struct ErrorStatus {
+  int status = 0;
+  std::vector<std::string_view> codes;
+};
+std::vector<ErrorStatus> error_statuses();
+json::array error_types();
+json::array error_codes();
+
+}  // namespace fermata::api::openapi
