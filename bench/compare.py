@@ -3,7 +3,7 @@
 
 A round runs every configuration of bench/peers.json once, then the peer's default a second time (the A/A row: what a
 ratio of nothing looks like here); odd rounds run backwards. What is compared in a round is compared as a ratio; the median
-of the rounds' ratios is given with a 95 % interval (bootstrap over rounds). The peer decodes random tokens and samples
+of the rounds' ratios is given with a 95 % interval (bootstrap over rounds; range if there are fewer than six). The peer decodes random tokens and samples
 nothing; fermata's figures include its sampler, journal and events.
 
 Writes build/bench/NAME.json (commit, machine, model, every figure) and a Markdown table to standard output.
@@ -130,7 +130,7 @@ def compare(rounds, names):
 
 def markdown(table):
     names = list(table)
-    lines = ["| tok/s; ratio to the peer's default (95 %) | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    lines = ["| tok/s; ratio to the peer's default (interval) | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     for key in CELLS:
         shown = []
         for name in names:
@@ -143,7 +143,7 @@ def markdown(table):
 
 def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--busy", type=int, default=0, help="endless loops beside what is measured")
     parser.add_argument("--only", help="configurations of bench/peers.json, by comma; the peer's default always runs")
     parser.add_argument("--model", default=os.environ.get("FERMATA_TEST_MODEL"))

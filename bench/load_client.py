@@ -101,6 +101,8 @@ async def newcomer(port, n_streams, n_prompt, chance):
     late = await ask(port, body(n_prompt, 4, chance))
     gaps = []
     for answer in await asyncio.gather(*running):
+        if answer.ended < late.arrivals[0]:
+            raise RuntimeError("the streams ended before the newcomer's first token: they are too short")
         times = [t for t in answer.arrivals if came - 0.2 <= t <= late.arrivals[0] + 0.2]
         gaps += [b - a for a, b in zip(times, times[1:])]
     return max(gaps), late.ttft

@@ -17,7 +17,10 @@ AGAIN = "peer default, again"  # the A/A row: what a ratio of nothing looks like
 
 
 def median_and_interval(ratios):
-    """(median, low, high): 95 % of the medians of samples drawn from the ratios lie between low and high."""
+    """(median, low, high). From six ratios on 95 % of the medians of samples drawn from them lie between low and high (bootstrap);
+    of fewer it would promise too much, and low and high are the smallest and the largest."""
+    if len(ratios) < 6:
+        return statistics.median(ratios), min(ratios), max(ratios)
     chance = random.Random(1)
     medians = sorted(statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(2000))
     return statistics.median(ratios), medians[50], medians[1949]

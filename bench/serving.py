@@ -4,7 +4,8 @@
 A round starts every server of bench/servers.json once, the peer's default a second time (the A/A row), and asks each the
 same: 1 / 4 / 8 streams that come together with prompts of 30 / 500 / 3,000 tokens; a long prompt that comes among four
 streams; a short request right after a client left a long prompt. Ratios are ours to the peer's default within a round:
-above 1 is better for throughput, below 1 for times. Median of the rounds with a 95 % interval.
+above 1 is better for throughput, below 1 for times. Median of the rounds with a 95 % interval (range if there are
+fewer than six).
 
 Writes build/bench/NAME.json and Markdown tables to standard output. Needs the environment that tools/bench sets.
 """
@@ -12,6 +13,7 @@ Writes build/bench/NAME.json and Markdown tables to standard output. Needs the e
 import argparse
 import asyncio
 import json
+import math
 import os
 import pathlib
 import socket
@@ -81,8 +83,9 @@ class Server:
 
 
 def percentile(values, p):
+    """The smallest value that p % of them do not exceed; of a hundred or fewer the 99th is the largest."""
     ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * p / 100))]
+    return ordered[max(0, math.ceil(len(ordered) * p / 100) - 1)]
 
 
 async def measure_grid(port, chance, grid):
@@ -134,9 +137,10 @@ def measure_idle(server):
 
 def run_one(config, args, seed):
     with Server(config, args) as server:
+        idle_kib = measure_idle(server)  # before there is freed memory that would hide it
         figures = asyncio.run(measure_all(server.port, seed, [cell for cell in GRID if cell[1] <= args.prompt_max]))
         figures["memory_kib"] = server.memory_kib()
-        figures["idle_kib"] = measure_idle(server)
+        figures["idle_kib"] = idle_kib
         return figures
 
 
@@ -159,7 +163,7 @@ def compare(rounds, names):
 
 
 def markdown(table, names):
-    lines = ["| tok/s or ms; ratio to the peer's default (95 %) | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    lines = ["| tok/s or ms; ratio to the peer's default (interval) | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     for what, row in table.items():
         scale = 1 if what.endswith("tok_s") else 1000
         shown = [f"{r['value'] * scale:.{0 if r['value'] * scale >= 100 else 1}f}" +
@@ -170,7 +174,7 @@ def markdown(table, names):
 
 def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--only", help="configurations of bench/servers.json, by comma; the peer's default always runs")
     parser.add_argument("--prompt-max", type=int, default=3000, help="longest prompt of the grid")
     parser.add_argument("--model", default=os.environ.get("FERMATA_TEST_MODEL"))

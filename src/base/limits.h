@@ -29,9 +29,10 @@ inline constexpr std::int32_t kPageTokens = 64;
 inline constexpr std::size_t kPageBytesMax = std::size_t{1} << 30;  // of pages outside the pool, all together
 
 // --- one step
-inline constexpr std::int32_t kDecodeRowsMax = 64;      // rows of one decode call; each reserves a row of logits
-inline constexpr std::int32_t kPrefillRowsMax = 128;    // rows of one prefill chunk when nobody waits for a token
-inline constexpr std::int32_t kPrefillRowsShared = 32;  // the same beside running streams
+inline constexpr std::int32_t kDecodeRowsMax = 64;         // rows of one decode call; each reserves a row of logits
+inline constexpr std::int32_t kPrefillRowsMax = 128;       // rows of one prefill chunk when nobody waits for a token
+inline constexpr std::int32_t kPrefillRowsShared = 64;     // the same beside as many running streams
+inline constexpr std::int32_t kPrefillRowsUnaborted = 32;  // the same in a step that cannot be aborted
 
 inline constexpr std::size_t kConfigBytesMax = 1024 * 1024;
 inline constexpr std::size_t kChatTemplateBytesMax = 1024 * 1024;

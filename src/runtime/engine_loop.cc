@@ -120,10 +120,11 @@ Plan EngineLoop::plan_turn() {
     if (live.is(State::kPaused)) n_pinned += static_cast<std::uint32_t>(live.n_in_pool());
   });
   const std::vector<CachedView> cached = pool_.cached(n_needed > pool_.n_free());
-  PlanLimits limits = options_.plan;
+  PlanLimits plan_limits = options_.plan;
   // The next step cannot be aborted: a short one, so that the next interrupt need not wait long for it.
-  if (last_step_aborted_) limits.n_prefill_rows = std::min(limits.n_prefill_rows, limits.n_prefill_rows_shared);
-  Plan plan = make_plan(generations, pool_.view(cached, n_pinned), limits, clock_.now());
+  if (last_step_aborted_)
+    plan_limits.n_prefill_rows = std::min(plan_limits.n_prefill_rows, limits::kPrefillRowsUnaborted);
+  Plan plan = make_plan(generations, pool_.view(cached, n_pinned), plan_limits, clock_.now());
 
   // A generation that stands still keeps its cells until somebody lacks them; then it gives them up before one that
   // gets on does. While one leaves, nobody else must.

@@ -131,17 +131,40 @@ void choose_decoding(std::vector<View>& decoding, const PlanLimits& limits) {
   std::sort(decoding.begin(), decoding.end(), senior);
 }
 
-View choose_next(const std::vector<View>& waiting, const PlanLimits& limits, Instant now) {
+bool had_nothing_for_long(View view, const PlanLimits& limits, Instant now) {
+  return now - std::max(view->last_planned, view->arrival) >= limits.overdue_after;
+}
+
+// Whose page is next.
+View choose_restoring(const std::vector<View>& restoring, const PlanLimits& limits, Instant now) {
   const auto sooner = [&](View a, View b) {
-    const auto since = [](View v) { return std::max(v->last_planned, v->arrival); };
-    const bool a_overdue = now - since(a) >= limits.overdue_after;
-    const bool b_overdue = now - since(b) >= limits.overdue_after;
-    if (a_overdue != b_overdue) return a_overdue;
+    const bool a_overdue = had_nothing_for_long(a, limits, now);
+    if (a_overdue != had_nothing_for_long(b, limits, now)) return a_overdue;
     if (!a_overdue && a->priority != b->priority) return a->priority > b->priority;
     return waited_longer(a, b);
   };
-  const auto first = std::min_element(waiting.begin(), waiting.end(), sooner);
-  return first == waiting.end() ? nullptr : *first;
+  const auto first = std::min_element(restoring.begin(), restoring.end(), sooner);
+  return first == restoring.end() ? nullptr : *first;
+}
+
+// Whose chunk is next.
+View choose_filling(const std::vector<View>& filling, const PlanLimits& limits, Instant now) {
+  if (filling.empty()) return nullptr;
+  const auto shorter = [](View a, View b) {
+    return n_missing(a) != n_missing(b) ? n_missing(a) < n_missing(b) : senior(a, b);
+  };
+  const View oldest = *std::min_element(filling.begin(), filling.end(), senior);
+  View shortest = oldest;
+  View neglected = nullptr;  // of a smaller priority
+  for (const View view : filling) {
+    if (view->priority == oldest->priority) {
+      shortest = std::min(shortest, view, shorter);
+    } else if (had_nothing_for_long(view, limits, now)) {
+      neglected = neglected ? std::min(neglected, view, waited_longer) : view;
+    }
+  }
+  if (neglected) return neglected;
+  return waited_longer(oldest, shortest) ? oldest : shortest;
 }
 
 // Each gives something to what runs; false if cells were short.
@@ -162,6 +185,14 @@ bool plan_page_in(View next, Supply& supply, Plan& plan) {
   return true;
 }
 
+std::int64_t chunk_rows(const Sorted& sorted, const PlanLimits& limits) {
+  if (sorted.decoding.empty()) return limits.n_prefill_rows;
+  const std::size_t n_decoding = sorted.decoding.size();
+  const std::size_t n_fold = std::max<std::size_t>(1, (sorted.filling.size() + n_decoding - 1) / n_decoding);
+  return std::min<std::int64_t>(limits.n_prefill_rows,
+                                limits.n_prefill_rows_shared * static_cast<std::int64_t>(n_fold));
+}
+
 bool plan_prefill(View next, std::int64_t n_chunk_max, Supply& supply, Plan& plan) {
   if (next == nullptr) return true;
   const std::int64_t n_chunk = std::min({std::int64_t{n_missing(next)}, n_chunk_max, supply.n_cells()});
@@ -173,9 +204,9 @@ bool plan_prefill(View next, std::int64_t n_chunk_max, Supply& supply, Plan& pla
 
 bool plan_rows(Sorted& sorted, const PlanLimits& limits, Instant now, Supply& supply, Plan& plan) {
   const bool all_decode = plan_decode(sorted.decoding, limits, supply, plan);
-  const bool page_fits = plan_page_in(choose_next(sorted.restoring, limits, now), supply, plan);
-  const std::int64_t n_chunk_max = sorted.decoding.empty() ? limits.n_prefill_rows : limits.n_prefill_rows_shared;
-  const bool chunk_fits = plan_prefill(choose_next(sorted.filling, limits, now), n_chunk_max, supply, plan);
+  const bool page_fits = plan_page_in(choose_restoring(sorted.restoring, limits, now), supply, plan);
+  const View filling = choose_filling(sorted.filling, limits, now);
+  const bool chunk_fits = plan_prefill(filling, chunk_rows(sorted, limits), supply, plan);
   return all_decode && page_fits && chunk_fits;
 }
 
@@ -251,7 +282,7 @@ Plan make_plan(std::span<const GenerationView> generations, const PoolView& pool
   FERMATA_CHECK_LE(1, limits.n_decode_rows);
   FERMATA_CHECK_LE(1, limits.n_prefill_rows_shared);
   FERMATA_CHECK_LE(1, limits.n_rows_ahead);
-  FERMATA_CHECK_LE(limits.n_prefill_rows_shared, limits.n_prefill_rows);
+  FERMATA_CHECK_LE(1, limits.n_prefill_rows);
   Sorted sorted = sort_out(generations);
   Supply supply(pool);
   Plan plan;

@@ -90,10 +90,15 @@ struct Plan {
 //   those that waited longest (last_planned) come first, so each has a row at least every
 //   ceil(n_decoding / n_decode_rows) turns. If cells are short, the most senior of them get the cells.
 // Prefill. One running generation with more than one token to compute gets a chunk: of those with the largest priority
-//   the one that waited longest since its last chunk (round robin); one that had no rows for `overdue_after` goes
-//   first whatever its priority. The chunk has n_prefill_rows, but n_prefill_rows_shared as soon as there is a decode
-//   row in the plan: a long prompt costs a stream at most one small chunk per token. Decode takes its cells first.
-// Page in. One running generation whose pages are outside gets the next of them, chosen as for prefill.
+//   by turns the one with the fewest tokens left and the one that came first. Of prompts that came together one after
+//   the other is finished (by turns they would all be finished last), a short one overtakes long ones, and the first
+//   has half of all chunks however many short ones come. One of a smaller priority that had no rows for
+//   `overdue_after` goes first. The chunk has n_prefill_rows; as soon as there is a decode row in the plan it has
+//   n_prefill_rows_shared, twice as many if twice as many prompts wait as streams run, and so on, but never more than
+//   n_prefill_rows: what a stream waits for one chunk is small against what all prompts wait for it. A long prompt
+//   costs a stream at most one chunk per token. Decode takes its cells first.
+// Page in. One running generation whose pages are outside gets the next of them: of those with the largest priority the
+//   one that waited longest (round robin); one that had nothing for `overdue_after` goes first whatever its priority.
 // Evict. Cached sequences go least recently used first, and only as many as the rows and admissions of this turn need.
 // Preempt. If a generation that should have rows or a page gets none for want of cells that are free or can be evicted,
 // the

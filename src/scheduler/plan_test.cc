@@ -75,22 +75,65 @@ TEST(PlanPrefill, ChunkIsLargeAloneAndSmallBesideAStream) {
   EXPECT_EQ(scene.plan().decode, ids({2}));
 }
 
+TEST(PlanPrefill, ChunkGrowsWithThePromptsThatWaitForOneStream) {
+  Scene scene;
+  scene.limits.n_prefill_rows = 100;
+  scene.limits.n_prefill_rows_shared = 30;
+  scene.running(1, 10, 9);
+  const int expected[] = {30, 60, 90, 100, 100};
+  for (std::uint64_t n_filling = 1; n_filling <= 5; ++n_filling) {
+    scene.running(10 + n_filling, 500, 0);
+    EXPECT_EQ(scene.plan().prefill->n_rows, expected[n_filling - 1]);
+  }
+  scene.running(2, 10, 9);
+  scene.running(3, 10, 9);
+  EXPECT_EQ(scene.plan().prefill->n_rows, 60) << "five prompts, three streams";
+}
+
 TEST(PlanPrefill, ChunkEndsWithTheWantedTokens) {
   Scene scene;
   scene.running(1, 50, 45);
   EXPECT_EQ(scene.plan().prefill->n_rows, 5);
 }
 
-TEST(PlanPrefill, LargerPriorityThenWhoWaitedLongest) {
+TEST(PlanPrefill, OneAfterTheOtherOfThoseThatCameTogether) {
   Scene scene;
-  scene.running(1, 500, 100).last_planned = before(10);
-  scene.running(2, 500, 0).last_planned = before(20);
-  EXPECT_EQ(scene.plan().prefill->id, GenerationId{2});
-  scene.running(3, 500, 0).last_planned = before(5);
+  for (const std::uint64_t id : {1, 2, 3}) scene.running(id, 500, 0);
+  std::vector<std::uint64_t> order;
+  for (int turn = 0; turn < 12; ++turn) {
+    const Plan plan = scene.plan();
+    GenerationView& served = scene.generations[raw(plan.prefill->id) - 1];
+    served.computed += plan.prefill->n_rows;
+    served.last_planned = {kNow.ns - 1000 + turn};
+    if (served.computed == served.wanted) {
+      order.push_back(raw(served.id));
+      served.running = false;
+    }
+  }
+  EXPECT_EQ(order, (std::vector<std::uint64_t>{1, 2, 3})) << "and each with no chunk more than it needs";
+}
+
+TEST(PlanPrefill, AShortOneAndTheFirstByTurns) {
+  Scene scene;
+  scene.running(1, 900, 300).last_planned = before(10);
+  scene.running(2, 900, 300).last_planned = before(15);
+  scene.running(3, 100, 0).last_planned = before(20);
+  EXPECT_EQ(scene.plan().prefill->id, GenerationId{3}) << "the shortest, as the first had the last chunk";
+  scene.generations[2].last_planned = before(5);
+  EXPECT_EQ(scene.plan().prefill->id, GenerationId{1}) << "the first, as the shortest had the last chunk";
+}
+
+TEST(PlanPrefill, LargerPriorityUnlessASmallerOneHadNothingForLong) {
+  Scene scene;
+  scene.running(1, 500, 0).last_planned = before(10);
+  scene.running(2, 500, 0).last_planned = before(5);
   scene.generations.back().priority = 1;
-  EXPECT_EQ(scene.plan().prefill->id, GenerationId{3});
-  scene.generations.front().last_planned = scene.generations.front().arrival = before(6000);  // overdue
+  EXPECT_EQ(scene.plan().prefill->id, GenerationId{2});
+  scene.generations.front().last_planned = scene.generations.front().arrival = before(6000);
   EXPECT_EQ(scene.plan().prefill->id, GenerationId{1});
+  scene.generations.front().priority = 1;
+  scene.generations.back().computed = 450;
+  EXPECT_EQ(scene.plan().prefill->id, GenerationId{1}) << "the first of its priority, and it waited longer";
 }
 
 TEST(PlanEvict, LeastRecentlyUsedFirstAndNoMoreThanNeeded) {
