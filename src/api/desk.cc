@@ -124,9 +124,10 @@ void Desk::drain(const std::shared_ptr<Dossier>& dossier) {
 }
 
 // Ends one that the core never heard of.
-void Desk::end_unborn(Dossier& dossier, EndReason reason) {
+void Desk::end_unborn(Dossier& dossier, EndReason reason, Error error) {
   FinishEvent end;
   end.reason = reason;
+  end.error = std::move(error);
   end.n_prompt = static_cast<Position>(dossier.prompt.size());
   dossier.recording.take({0, clock_.now(), std::move(end)});
   tell_followers(dossier, dossier.recording.log().size() - 1);
@@ -164,6 +165,8 @@ void Desk::sweep() {
     const PauseTicket* pause = dossier->recording.pause();
     if (pause && now - pause->reached >= milliseconds(limits::kPauseAgeMaxMs))
       core_->cancel(dossier->core_id, EndReason::kTimeout);
+    else if (dossier->waits_for_its_reader() && dossier->n_unread() == 0)
+      go_on_unless_beside(dossier);
   }
   std::erase_if(in_order_, [&](const std::shared_ptr<Dossier>& dossier) {
     const Recording& recording = dossier->recording;

@@ -40,6 +40,10 @@ struct DeskOptions {
   Duration pause_wait = milliseconds(limits::kPauseWaitMs);  // what a whole answer waits through a pause
 };
 
+// About how much work it is to make the prompt and the grammar of a call, in bytes of plain text: a template looks at
+// each message several times, however short it is, and a grammar is more than read.
+std::size_t n_work(const Call& call);
+
 // All generations that clients know, by their names, and what may be done with them: the rules of WIRE sections 1,
 // 4, 6 and 8 that are not about the shape of a message. It opens, finds, pauses, resumes, cancels and forgets; it
 // writes nothing to a socket. Owner: the io thread, whose executor it gets. Before a
@@ -108,7 +112,8 @@ class Desk {
   boost::asio::awaitable<void> cancel_all(EndReason reason);
   void end_following();  // who follows is told; all that happened was told before
 
-  // To be called about once a second: forgets what was kept long enough, ends pauses that are too old.
+  // To be called about once a second: forgets what was kept long enough, ends pauses that are too old, lets go on what
+  // waited for a reader that reads again or left.
   void sweep();
   // Longest that a pause or cancel has been asked for and not reached.
   Duration longest_unreached() const;
@@ -150,7 +155,10 @@ class Desk {
   Result<void> start(const std::shared_ptr<Dossier>& dossier, Generation prepared);
   void drain(const std::shared_ptr<Dossier>& dossier);
   void watch_slow_reader(const std::shared_ptr<Dossier>& dossier);
-  void end_unborn(Dossier& dossier, EndReason reason);
+  boost::asio::awaitable<Result<void>> let_go_on(std::shared_ptr<Dossier> dossier, WaitReason only_from);
+  void go_on_unless_beside(const std::shared_ptr<Dossier>& dossier);
+  void end_unborn(Dossier& dossier, EndReason reason, Error error = {});
+  void undo(const std::shared_ptr<Dossier>& dossier, Error error);
   void tell_followers(const Dossier& dossier, std::size_t first) const;
   void forget(const std::shared_ptr<Dossier>& dossier);
   template <class T, class Ask>

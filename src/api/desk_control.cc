@@ -1,5 +1,7 @@
 // What clients do to generations: pause, resume, cancel, and read at their own speed.
 #include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <utility>
 
@@ -48,6 +50,16 @@ asio::awaitable<Result<void>> Desk::pause(std::shared_ptr<Dossier> dossier, Wait
   co_return Result<void>();
 }
 
+// Until it is answered it counts as running: another one of its session must not slip in.
+asio::awaitable<Result<void>> Desk::let_go_on(std::shared_ptr<Dossier> dossier, WaitReason only_from) {
+  ++dossier->n_resuming;
+  const Result<Status> status = co_await answer_of<Status>(
+      dossier, [&](Core::Wake wake) { return core_->resume(dossier->core_id, only_from, std::move(wake)); });
+  --dossier->n_resuming;
+  if (!status) co_return status.error();
+  co_return Result<void>();
+}
+
 asio::awaitable<Result<void>> Desk::resume(std::shared_ptr<Dossier> dossier, std::string pause_id,
                                            std::string body_digest) {
   PauseTicket* now = dossier->recording.pause();
@@ -70,11 +82,15 @@ asio::awaitable<Result<void>> Desk::resume(std::shared_ptr<Dossier> dossier, std
   if (running_beside(*dossier))
     co_return Error{Code::kWrongState, "another generation of its session runs; pause or cancel that first",
                     dossier->head.session, false};
+  const std::string used = meant ? meant->id : "";
   if (meant) meant->resumed_with = std::move(body_digest);
-  const Result<Status> status = co_await answer_of<Status>(
-      dossier, [&](Core::Wake wake) { return core_->resume(dossier->core_id, WaitReason::kNone, std::move(wake)); });
-  if (!status) co_return status.error();
-  co_return Result<void>();
+  Result<void> resumed = co_await let_go_on(dossier, WaitReason::kNone);
+  if (resumed) co_return resumed;
+  // It is as good as not asked for, unless there was no answer: then nobody knows.
+  if (resumed.error().code != Code::kEngine)
+    for (PauseTicket& ticket : dossier->recording.tickets())
+      if (ticket.id == used) ticket.resumed_with.clear();
+  co_return resumed;
 }
 
 // Another one of its session that runs.
@@ -94,7 +110,10 @@ asio::awaitable<Result<void>> Desk::cancel(std::shared_ptr<Dossier> dossier, End
   if (dossier->interrupt_asked.ns == 0) dossier->interrupt_asked = clock_.now();
   const Result<Status> status = co_await answer_of<Status>(
       dossier, [&](Core::Wake wake) { return core_->cancel(dossier->core_id, reason, std::move(wake)); });
-  if (!status) co_return status.error();
+  if (!status) {
+    if (status.error().code != Code::kEngine) dossier->interrupt_asked = {};
+    co_return status.error();
+  }
   while (!dossier->recording.ended()) co_await dossier->changed.wait(milliseconds(limits::kEngineAnswerMs));
   dossier->interrupt_asked = {};
   co_return Result<void>();
@@ -137,17 +156,18 @@ void Desk::reader_comes(const std::shared_ptr<Dossier>& dossier, std::size_t* cu
 // One that has no reader, or a reader that lags, must not go on for nobody: it is paused until they are gone or caught
 // up.
 void Desk::watch_slow_reader(const std::shared_ptr<Dossier>& dossier) {
-  if (dossier->readers.empty() || dossier->recording.state() != State::kRunning) return;
-  const std::size_t n_entries = dossier->recording.log().size();
-  std::size_t n_behind = n_entries;
-  for (const std::size_t* cursor : dossier->readers)
-    n_behind = std::min(n_behind, n_entries - std::min(*cursor, n_entries));
-  if (n_behind >= limits::kReaderLagMax) core_->pause(dossier->core_id, WaitReason::kSlowReader);
+  if (dossier->recording.state() != State::kRunning) return;
+  if (dossier->n_unread() >= limits::kReaderLagMax) core_->pause(dossier->core_id, WaitReason::kSlowReader);
 }
 
 void Desk::reader_caught_up(const std::shared_ptr<Dossier>& dossier) {
-  const bool was_slow = dossier->recording.pause() && dossier->recording.wait_reason() == WaitReason::kSlowReader;
-  if (was_slow && !running_beside(*dossier)) core_->resume(dossier->core_id, WaitReason::kSlowReader);
+  if (dossier->waits_for_its_reader()) go_on_unless_beside(dossier);
+}
+
+// Its reader is no longer the reason to stand. While another of its session runs, sweep() tries again.
+void Desk::go_on_unless_beside(const std::shared_ptr<Dossier>& dossier) {
+  if (running_beside(*dossier)) return;
+  asio::co_spawn(executor_, let_go_on(dossier, WaitReason::kSlowReader), asio::detached);
 }
 
 void Desk::reader_leaves(const std::shared_ptr<Dossier>& dossier, std::size_t* cursor, bool gone) {
@@ -164,8 +184,8 @@ void Desk::reader_leaves(const std::shared_ptr<Dossier>& dossier, std::size_t* c
       core_->pause(dossier->core_id);
       return;
     case OnDisconnect::kContinue:
-      if (dossier->recording.wait_reason() == WaitReason::kSlowReader)
-        core_->resume(dossier->core_id, WaitReason::kSlowReader);
+      // A pause that was asked for because of it may not be reached yet; behind that this stands in the mailbox.
+      if (dossier->core_id != kNoGeneration) go_on_unless_beside(dossier);
       return;
   }
 }

@@ -29,17 +29,16 @@ std::vector<TokenId> raw_prompt(const Vocabulary& vocabulary, const std::string&
   return tokens;
 }
 
-std::size_t n_text_bytes(const Call& call) {
-  std::size_t n = call.prompt_text.size() + call.prompt_tokens.size() * sizeof(TokenId);
-  for (const ChatMessage& message : call.messages) n += message.content.size();
-  return n + call.request.sampling.grammar.size() + call.request.sampling.json_schema.size();
-}
-
-Error gave_up() { return {Code::kAborted, "the client left before its turn", {}, true}; }
-
 Error stopping() { return {Code::kDraining, "the server is stopping; ask another one", {}, true}; }
 
 }  // namespace
+
+std::size_t n_work(const Call& call) {
+  std::size_t n = call.prompt_text.size() + call.prompt_tokens.size() * sizeof(TokenId);
+  for (const ChatMessage& message : call.messages) n += message.content.size() + limits::kMessageWorkBytes;
+  const SamplingParams& sampling = call.request.sampling;
+  return n + (sampling.grammar.size() + sampling.json_schema.size()) * limits::kGrammarWork;
+}
 
 // Before anything is tokenised: no token has more bytes than the longest of the vocabulary.
 Result<void> Desk::check_bytes(std::size_t n_bytes, std::string_view field) const {
@@ -196,13 +195,13 @@ asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::
   if (gone == OnDisconnect::kContinue || gone == OnDisconnect::kPause) leaver = nullptr;
   ++n_preparing_;
   const auto work = [&] { return prepare(call, prompt); };
-  std::optional<Result<Generation>> made = co_await lanes_.run(n_text_bytes(call), std::move(leaver), work);
-  --n_preparing_;
-  if (!made) co_return gave_up();
+  Result<Generation> prepared = co_await lanes_.run(n_work(call), std::move(leaver), work);
+  --n_preparing_;  // in no destructor: those of what waits when the process ends run after the desk's
   if (draining_) co_return stopping();
-  Result<Generation>& prepared = *made;
   if (!prepared) co_return prepared.error();
-  if (auto again = repeated(call, who, body_digest)) co_return *std::move(again);  // it came twice at once
+  // Others came in while this one was prepared.
+  if (auto again = repeated(call, who, body_digest)) co_return *std::move(again);
+  if (auto checked = check_caps(who); !checked) co_return checked.error();
   if (auto checked = check_client_id(call, who); !checked) co_return checked.error();
 
   const std::shared_ptr<Dossier> dossier = file(call, who, std::move(prompt));
@@ -213,8 +212,19 @@ asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::
     co_return Opened{dossier};
   }
   const Result<void> started = co_await take_place_in_session(dossier, *std::move(prepared));
-  if (!started) co_return started.error();
+  if (!started) {
+    undo(dossier, started.error());
+    co_return started.error();
+  }
   co_return Opened{dossier};
+}
+
+// It will not start: whoever reads it already is told why, and its names and its key are free again.
+void Desk::undo(const std::shared_ptr<Dossier>& dossier, Error error) {
+  if (!dossier->recording.ended()) end_unborn(*dossier, EndReason::kError, std::move(error));
+  std::erase_if(by_idempotency_key_, [&](const auto& entry) { return entry.second.dossier == dossier; });
+  std::erase(in_order_, dossier);
+  forget(dossier);
 }
 
 // At most one generation of a session runs. The new one always goes in; what becomes of those before is its choice.
@@ -231,7 +241,7 @@ asio::awaitable<Result<void>> Desk::take_place_in_session(std::shared_ptr<Dossie
   }
   while (const std::shared_ptr<Dossier> before = policy == OnNewMessage::kPause ? nullptr : alive_before(*dossier)) {
     const Result<void> done = co_await cancel(before, EndReason::kReplaced);
-    if (!done && done.error().code == Code::kEngine) co_return done;
+    if (!done) co_return done;
   }
   co_return start(dossier, std::move(prepared));
 }
@@ -240,7 +250,9 @@ asio::awaitable<Result<void>> Desk::take_place_in_session(std::shared_ptr<Dossie
 asio::awaitable<Result<void>> Desk::pause_running(std::shared_ptr<Dossier> dossier) {
   while (const std::shared_ptr<Dossier> running = running_beside(*dossier)) {
     const Result<void> done = co_await pause(running, WaitReason::kUser);
-    if (!done && done.error().code == Code::kEngine) co_return done;
+    if (!done && done.error().code != Code::kWrongState) co_return done;
+    // It ended, and its end is on its way here.
+    if (!done && running->goes_on()) co_await running->changed.wait(milliseconds(limits::kSessionLookMs));
   }
   co_return Result<void>();
 }
@@ -253,7 +265,8 @@ asio::awaitable<void> Desk::wait_for_session(std::shared_ptr<Dossier> dossier, s
     if (!other) break;
     co_await other->changed.wait(milliseconds(limits::kSessionLookMs));
   }
-  if (!dossier->recording.ended() && !start(dossier, std::move(*prepared))) end_unborn(*dossier, EndReason::kError);
+  const Result<void> started = start(dossier, std::move(*prepared));
+  if (!started) undo(dossier, started.error());
 }
 
 // The nearest one before it in its session that has not ended.
@@ -274,11 +287,7 @@ Result<void> Desk::start(const std::shared_ptr<Dossier>& dossier, Generation pre
           if (const auto alive = weak.lock()) drain(alive);
         });
       });
-  if (!started) {
-    std::erase(in_order_, dossier);
-    forget(dossier);
-    return started.error();
-  }
+  if (!started) return started.error();
   dossier->core_id = started->id;
   dossier->ring = started->events;
   drain(dossier);

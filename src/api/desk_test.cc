@@ -7,9 +7,13 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <condition_variable>
 #include <latch>
+#include <mutex>
+#include <new>
 #include <optional>
 
+#include "base/limits.h"
 #include "engine/fake/fake_engine.h"
 
 namespace fermata::api {
@@ -17,10 +21,47 @@ namespace {
 
 namespace asio = boost::asio;
 
+// The engine thread passes it in each step; a test may hold it there.
+class Gate {
+ public:
+  void pass() {
+    std::unique_lock lock(mutex_);
+    ++n_came_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return n_came_ <= n_may_pass_; });
+  }
+  // Returns when the engine thread stands here: there must be something that runs.
+  void close() { let_pass(1); }
+  // The one that stands here, and `n` - 1 more; the next one stands.
+  void let_pass(std::uint64_t n) {
+    std::unique_lock lock(mutex_);
+    n_may_pass_ = n_may_pass_ == kAll ? n_came_ : n_may_pass_ + n;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return n_came_ > n_may_pass_; });
+  }
+  void open() {
+    std::lock_guard lock(mutex_);
+    n_may_pass_ = kAll;
+    changed_.notify_all();
+  }
+
+ private:
+  static constexpr std::uint64_t kAll = UINT64_MAX;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t n_came_ = 0;
+  std::uint64_t n_may_pass_ = kAll;
+};
+
+struct ThrowingTemplate final : ChatTemplate {
+  Result<std::string> apply(const std::vector<ChatMessage>&) const override { throw std::bad_alloc(); }
+};
+
 // A desk over a core with the fake engine. Everything of the desk runs in the test's thread, inside run() and until().
 class DeskTest : public ::testing::Test {
  protected:
   DeskTest() { desk_.serve(core_, nullptr, "fake", ""); }
+  ~DeskTest() override { gate_.open(); }
 
   template <class T>
   T run(asio::awaitable<T> work) {
@@ -39,9 +80,10 @@ class DeskTest : public ::testing::Test {
     ASSERT_TRUE(holds()) << "nothing came of it";
   }
 
-  static FakeOptions roomy() {
+  FakeOptions roomy() {
     FakeOptions options;
     options.n_cells = 1 << 17;
+    options.on_compute = [this](std::size_t) { gate_.pass(); };
     return options;
   }
 
@@ -69,7 +111,26 @@ class DeskTest : public ::testing::Test {
     return {std::move(name), std::move(tenant), {Scope::kUse}};
   }
 
+  // While the engine thread stands at the gate: no more calls of this kind are taken.
+  void fill_work_lane() {
+    while (core_.status(kNobody).poll() == std::nullopt) {
+    }
+  }
+  void fill_control_lane() {
+    while (core_.pause(kNobody).poll() == std::nullopt) {
+    }
+  }
+  // Returns when what filled the lanes was taken.
+  void open_gate() {
+    gate_.open();
+    while (await(core_.status(kNobody)).error().code == Code::kBusy ||
+           await(core_.pause(kNobody)).error().code == Code::kBusy) {
+    }
+  }
+  static constexpr GenerationId kNobody{UINT64_MAX};
+
   SystemClock clock_;
+  Gate gate_;
   asio::io_context io_;
   asio::executor_work_guard<asio::io_context::executor_type> works_{io_.get_executor()};
   Core core_{std::make_unique<FakeEngine>(roomy()), clock_};
@@ -114,6 +175,27 @@ TEST_F(DeskTest, APauseThatIsOverCannotBeResumed) {
   EXPECT_EQ(run(desk_.resume(dossier, first, "b")).error().code, Code::kAlreadyResumed);
   EXPECT_EQ(run(desk_.resume(dossier, "pau_0", "b")).error().code, Code::kNotFound);
   EXPECT_EQ(dossier->recording.pause()->id, second) << "none of that let it go on";
+}
+
+TEST_F(DeskTest, AResumeThatFailedDoesNotUseItsPause) {
+  const auto dossier = open(call());
+  const auto runs = open(call());
+  ASSERT_TRUE(run(desk_.pause(dossier, WaitReason::kUser)));
+  const std::string id = dossier->recording.pause()->id;
+  gate_.close();
+  fill_work_lane();
+  EXPECT_EQ(run(desk_.resume(dossier, id, "body")).error().code, Code::kBusy);
+  open_gate();
+  EXPECT_TRUE(run(desk_.resume(dossier, id, "other body")));
+  EXPECT_EQ(dossier->recording.pause(), nullptr) << "it goes on";
+}
+
+TEST_F(DeskTest, ACancelThatWasNotTakenIsNotWaitedFor) {
+  const auto dossier = open(call());
+  gate_.close();
+  fill_control_lane();
+  EXPECT_EQ(run(desk_.cancel(dossier, EndReason::kCancelled)).error().code, Code::kBusy);
+  EXPECT_EQ(desk_.longest_unreached().ns, 0) << "or health would say that the engine is stuck";
 }
 
 TEST_F(DeskTest, AnotherTenantsGenerationIsNotThere) {
@@ -191,7 +273,7 @@ TEST_F(DeskTest, OfTwoAtOnceWithOneClientIdOneIsRefused) {
 TEST_F(DeskTest, WhoLeavesBeforeItsTurnAsksForNothing) {
   // All threads are taken, so that a request has to wait.
   std::latch open_door{1};
-  std::vector<std::optional<std::optional<int>>> blocked(2);
+  std::vector<std::optional<Result<int>>> blocked(2);
   const auto wait = [&] {
     open_door.wait();
     return 0;
@@ -226,6 +308,28 @@ TEST_F(DeskTest, WhoFollowsIsToldTheEnd) {
   desk_.unfollow(handle);
   desk_.end_following();
   EXPECT_TRUE(told.ends_with('.') && !told.ends_with(".."));
+}
+
+TEST_F(DeskTest, WhatFailsInPreparingIsNotWaitedForAtTheEnd) {
+  const ThrowingTemplate thrower;
+  Desk desk(io_.get_executor(), clock_, {});
+  desk.serve(core_, &thrower, "fake", "");
+  Call chat = call();
+  chat.route = Route::kChat;
+  chat.messages = {{"user", "x"}};
+  EXPECT_EQ(run(desk.open(chat, {}, "a")).error().code, Code::kEngine);
+  EXPECT_EQ(desk.n_running(), 0u);
+}
+
+TEST_F(DeskTest, WorkIsMoreThanTheBytesOfTexts) {
+  Call many;
+  many.messages.assign(1000, {"user", "x"});
+  EXPECT_GT(n_work(many), limits::kLongJobBytes) << "a template looks at each of them";
+  Call few;
+  few.messages = {{"user", std::string(10'000, 'x')}};
+  EXPECT_LT(n_work(few), limits::kLongJobBytes);
+  few.request.sampling.json_schema.assign(10'000, ' ');
+  EXPECT_GT(n_work(few), limits::kLongJobBytes);
 }
 
 class SessionTest : public DeskTest {
@@ -269,6 +373,53 @@ TEST_F(SessionTest, APauseLeavesWhatIsQueuedInTheQueue) {
   ASSERT_TRUE(run(desk_.cancel(third, EndReason::kCancelled)));
   until_ended(queued);
   EXPECT_EQ(queued->recording.end()->reason, EndReason::kLength);
+}
+
+TEST_F(SessionTest, OfTwoResumedAtOnceOneRuns) {
+  const auto first = open(in_session(OnNewMessage::kPause));
+  const auto second = open(in_session(OnNewMessage::kPause));
+  ASSERT_TRUE(run(desk_.pause(second, WaitReason::kUser)));
+  std::optional<Result<void>> one, other;
+  asio::co_spawn(io_, into(desk_.resume(first, "", "a"), one), asio::detached);
+  asio::co_spawn(io_, into(desk_.resume(second, "", "a"), other), asio::detached);
+  until([&] { return one && other; });
+  EXPECT_TRUE(*one);
+  EXPECT_EQ(other->error().code, Code::kWrongState);
+}
+
+TEST_F(SessionTest, WhatCannotBePausedNowEndsTheNewMessageAtOnce) {
+  const auto first = open(in_session(OnNewMessage::kPause));
+  gate_.close();
+  fill_control_lane();
+  for (const OnNewMessage policy : {OnNewMessage::kPause, OnNewMessage::kCancel})
+    EXPECT_EQ(run(desk_.open(in_session(policy), {}, "a")).error().code, Code::kBusy);
+  EXPECT_EQ(desk_.all({}).size(), 1u) << "nothing is left of them";
+  open_gate();
+  until_ended(open(in_session(OnNewMessage::kCancel, 5)));
+}
+
+TEST_F(SessionTest, WhoReadsOneThatCannotStartIsTold) {
+  const auto first = open(in_session(OnNewMessage::kCancel));
+  const auto beside = open(call());  // keeps the engine in steps
+  gate_.close();
+  Call next = in_session(OnNewMessage::kCancel, 5);
+  next.fermata.idempotency_key = "k";
+  std::optional<Result<Desk::Opened>> opened;
+  asio::co_spawn(io_, into(desk_.open(next, {}, "body"), opened), asio::detached);
+  until([&] { return desk_.all({}).size() == 3; });
+  const Result<Desk::Opened> again = run(desk_.open(next, {}, "body"));
+  ASSERT_TRUE(again && again->is_repeat);
+  gate_.let_pass(1);  // the cancel is taken; its answer is not looked at yet
+  fill_work_lane();
+  until([&] { return opened.has_value(); });
+  EXPECT_EQ(opened->error().code, Code::kBusy);
+  ASSERT_TRUE(again->dossier->recording.ended());
+  EXPECT_EQ(again->dossier->recording.end()->reason, EndReason::kError);
+  EXPECT_EQ(again->dossier->recording.end()->error.code, Code::kBusy);
+  open_gate();
+  const auto later = open(next, {}, "body");
+  EXPECT_NE(later, again->dossier) << "the key is free again";
+  until_ended(later);
 }
 
 TEST_F(SessionTest, AReplacementReplacesWhatIsQueuedToo) {
@@ -321,6 +472,38 @@ TEST_F(DeskTest, AReaderThatLagsPausesItsGenerationUntilItHasCaughtUp) {
   desk_.reader_leaves(dossier, &cursor, false);
 }
 
+TEST_F(DeskTest, WhoseReaderLeftBeforeItsPauseWasReachedGoesOn) {
+  Call goes_on = call(2000);
+  goes_on.fermata.on_disconnect = OnDisconnect::kContinue;
+  const auto dossier = open(goes_on);
+  std::size_t cursor = 0;
+  desk_.reader_comes(dossier, &cursor);
+  gate_.close();
+  gate_.let_pass(limits::kReaderLagMax + 10);
+  io_.poll();  // its lag is seen, and the pause is asked for
+  EXPECT_EQ(dossier->recording.state(), State::kRunning);
+  desk_.reader_leaves(dossier, &cursor, true);
+  open_gate();
+  until_ended(dossier);
+  EXPECT_EQ(dossier->recording.end()->reason, EndReason::kLength);
+}
+
+TEST_F(SessionTest, WhoseReaderLeftGoesOnOnceNoOtherRuns) {
+  Call message = in_session(OnNewMessage::kPause, 5000);
+  message.fermata.on_disconnect = OnDisconnect::kContinue;
+  const auto dossier = open(message);
+  std::size_t cursor = 0;
+  desk_.reader_comes(dossier, &cursor);
+  until([&] { return dossier->waits_for_its_reader(); });
+  const auto other = open(in_session(OnNewMessage::kPause));
+  desk_.reader_leaves(dossier, &cursor, true);
+  desk_.sweep();
+  EXPECT_EQ(await(core_.status(dossier->core_id))->state, State::kPaused) << "two would run";
+  ASSERT_TRUE(run(desk_.cancel(other, EndReason::kCancelled)));
+  desk_.sweep();
+  until_ended(dossier);
+}
+
 TEST_F(DeskTest, ADrainingDeskTakesNoMore) {
   const auto dossier = open(call());
   desk_.begin_drain();
@@ -328,6 +511,16 @@ TEST_F(DeskTest, ADrainingDeskTakesNoMore) {
   EXPECT_EQ(desk_.n_running(), 1u);
   ASSERT_TRUE(run(desk_.cancel(dossier, EndReason::kShutdown)));
   EXPECT_EQ(desk_.n_alive(), 0u);
+}
+
+TEST_F(SessionTest, ACapHoldsForThoseThatComeAtOnce) {
+  const auto first = open(in_session(OnNewMessage::kQueue));
+  while (desk_.n_alive() + 1 < limits::kAlivePerKeyMax) open(in_session(OnNewMessage::kQueue));  // these only wait
+  std::vector<std::optional<Result<Desk::Opened>>> opened(2);
+  for (auto& one : opened) asio::co_spawn(io_, into(desk_.open(call(), {}, "a"), one), asio::detached);
+  until([&] { return opened[0] && opened[1]; });
+  EXPECT_NE(opened[0]->has_value(), opened[1]->has_value());
+  EXPECT_EQ(desk_.n_alive(), limits::kAlivePerKeyMax);
 }
 
 TEST_F(DeskTest, BadRequestsLeaveNothingBehind) {

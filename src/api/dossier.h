@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <boost/json/object.hpp>
 #include <cstdint>
 #include <memory>
@@ -33,11 +34,24 @@ struct Dossier {
   Recording recording;
   Signal changed;                     // the recording grew
   std::vector<std::size_t*> readers;  // completion streams: entries of the log that each has sent
+  int n_resuming = 0;                 // resumes that the engine thread has not answered
   Instant interrupt_asked;            // of the oldest pause or cancel that is not reached; 0: none
 
   const std::string& id() const { return head.generation_id; }
-  // It runs, or will without anybody doing anything.
-  bool goes_on() const { return core_id != kNoGeneration && !recording.ended() && !recording.pause(); }
+  // It runs, or will without anybody doing anything more.
+  bool goes_on() const {
+    return core_id != kNoGeneration && !recording.ended() && (!recording.pause() || n_resuming > 0);
+  }
+  // Entries of the log that even its quickest reader has not sent; 0 if it has none.
+  std::size_t n_unread() const {
+    std::size_t n = readers.empty() ? 0 : recording.log().size();
+    for (const std::size_t* cursor : readers)
+      n = std::min(n, recording.log().size() - std::min(*cursor, recording.log().size()));
+    return n;
+  }
+  bool waits_for_its_reader() const {
+    return recording.pause() != nullptr && recording.wait_reason() == WaitReason::kSlowReader;
+  }
   bool shares_session(const Dossier& other) const {
     return !head.session.empty() && head.session == other.head.session && tenant == other.tenant;
   }

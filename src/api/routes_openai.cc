@@ -1,6 +1,6 @@
 // The routes that OpenAI's clients know.
 #include <memory>
-#include <optional>
+#include <string>
 #include <utility>
 
 #include "api/names.h"
@@ -26,16 +26,18 @@ asio::awaitable<void> complete(Desk& desk, Route route, HttpRequest request, Exc
   // Long bodies are read elsewhere than where all streams are served, and not for a client that left.
   const auto leaver = std::make_shared<Leaver>();
   exchange.on_gone([leaver] { leaver->leave(); });
-  const auto parse = [&] { return parse_call(route, request.body); };
-  std::optional<Result<Call>> parsed = co_await desk.lanes().run(request.body.size(), leaver, parse);
-  if (!parsed) co_return;
-  Result<Call>& call = *parsed;
+  std::string body_digest;
+  const auto parse = [&] {
+    body_digest = digest(request.body);
+    return parse_call(route, request.body);
+  };
+  Result<Call> call = co_await desk.lanes().run(request.body.size(), leaver, parse);
   if (!call) co_return co_await refuse(exchange, call.error());
   const std::string_view key = request.header("idempotency-key");
   if (key.size() > limits::kNameBytesMax) co_return co_await refuse(exchange, long_key());
   if (call->fermata.idempotency_key.empty()) call->fermata.idempotency_key = key;
   const bool streams = call->stream;
-  Result<Desk::Opened> opened = co_await desk.open(*std::move(call), request.principal, digest(request.body), leaver);
+  Result<Desk::Opened> opened = co_await desk.open(*std::move(call), request.principal, std::move(body_digest), leaver);
   if (!opened) co_return co_await refuse(exchange, opened.error());
   if (streams) co_return co_await send_stream(desk, opened->dossier, 0, exchange);
   co_await send_whole(desk, opened->dossier, 0, exchange);
@@ -115,11 +117,12 @@ HttpResponse tokens_of(const Vocabulary& vocabulary, const TokenizeCall& call) {
 }
 
 template <class Work>
-asio::awaitable<void> respond_from_lanes(Desk& desk, std::size_t n_bytes, const Work& work, Exchange& exchange) {
+asio::awaitable<void> respond_from_lanes(Desk& desk, std::size_t n_work, const Work& work, Exchange& exchange) {
   const auto leaver = std::make_shared<Leaver>();
   exchange.on_gone([leaver] { leaver->leave(); });
-  std::optional<HttpResponse> response = co_await desk.lanes().run(n_bytes, leaver, work);
-  if (response) co_await exchange.respond(*std::move(response));
+  Result<HttpResponse> response = co_await desk.lanes().run(n_work, leaver, work);
+  if (!response) co_return co_await refuse(exchange, response.error());
+  co_await exchange.respond(*std::move(response));
 }
 
 asio::awaitable<void> tokenize(Desk& desk, HttpRequest request, Exchange& exchange) {

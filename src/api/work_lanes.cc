@@ -7,7 +7,7 @@
 namespace fermata::api {
 namespace {
 
-bool is_long(const WorkLanes::Waiting& job) { return job.n_bytes > limits::kLongJobBytes; }
+bool is_long(const WorkLanes::Waiting& job) { return job.n_work > limits::kLongJobBytes; }
 
 }  // namespace
 
@@ -18,13 +18,20 @@ std::optional<std::size_t> WorkLanes::next_of(std::span<const Waiting> waiting, 
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     if (is_long(waiting[i]) && !long_may) continue;
     if (waiting[i].n_passed >= limits::kJobPassedMax) return i;
-    if (!next || waiting[i].n_bytes < waiting[*next].n_bytes) next = i;
+    if (!next || waiting[i].n_work < waiting[*next].n_work) next = i;
   }
   return next;
 }
 
 WorkLanes::WorkLanes(boost::asio::any_io_executor executor, std::size_t n_threads)
     : state_(std::make_shared<State>(std::move(executor), n_threads)) {}
+
+Error WorkLanes::gave_up() { return {Code::kAborted, "the client left before its turn", {}, true}; }
+
+// What was thrown is told: at this border it is ours or the standard library's, never a client's text.
+Error WorkLanes::failed(const std::exception& thrown) {
+  return {Code::kEngine, "the server failed at this request", thrown.what(), false};
+}
 
 void WorkLanes::State::begin_next() {
   while (n_running < n_threads) {
@@ -42,8 +49,8 @@ void WorkLanes::State::begin_next() {
   }
 }
 
-WorkLanes::Job::Job(std::shared_ptr<State> of, std::size_t n_bytes, std::shared_ptr<Leaver> client)
-    : state(std::move(of)), leaver(std::move(client)), size{n_bytes}, changed(state->executor) {
+WorkLanes::Job::Job(std::shared_ptr<State> of, std::size_t n_work, std::shared_ptr<Leaver> client)
+    : state(std::move(of)), leaver(std::move(client)), size{n_work}, changed(state->executor) {
   if (leaver) leaver->on_leave_ = [this] { changed.notify(); };
   state->queue.push_back(this);
   state->begin_next();

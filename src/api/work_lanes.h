@@ -6,6 +6,7 @@
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "api/http/signal.h"
+#include "base/result.h"
 
 namespace fermata::api {
 
@@ -37,9 +39,21 @@ class Leaver {
 // was passed over often; and long ones never have all threads. Its queue belongs to the io thread; as long as every
 // job is a request's, it is bounded by the connections.
 class WorkLanes {
+  template <class T>
+  struct OutcomeOf {
+    using type = Result<T>;
+  };
+  template <class T>
+  struct OutcomeOf<Result<T>> {
+    using type = Result<T>;
+  };
+
  public:
+  template <class T>
+  using Outcome = typename OutcomeOf<T>::type;
+
   struct Waiting {
-    std::size_t n_bytes = 0;   // about how much work
+    std::size_t n_work = 0;    // about as much as so many bytes of plain text
     std::size_t n_passed = 0;  // later ones that went before it
   };
   // Of those that wait, oldest first: which is next, if any may begin beside the long ones that run.
@@ -51,25 +65,35 @@ class WorkLanes {
 
   std::size_t n_waiting() const { return state_->queue.size(); }
 
-  // What `work` gives, run on one of the threads; nothing if the client left before it began. `work` is kept alive by
-  // the caller, who awaits this.
+  // What `work` gives, a value or a Result, run on one of the threads. kAborted if the client left before it began,
+  // kEngine if it threw: nothing is thrown here. `work` is kept alive by the caller, who awaits this.
   template <class Work>
-  auto run(std::size_t n_bytes, std::shared_ptr<Leaver> leaver, Work& work)
-      -> boost::asio::awaitable<std::optional<decltype(work())>> {
-    std::optional<decltype(work())> result;
-    Job job(state_, n_bytes, leaver);
+  auto run(std::size_t n_work, std::shared_ptr<Leaver> leaver, Work& work)
+      -> boost::asio::awaitable<Outcome<decltype(work())>> {
+    std::optional<Outcome<decltype(work())>> result;
+    Job job(state_, n_work, leaver);
     while (!job.runs && !job.left()) co_await job.changed.wait(Signal::kForever);
-    if (job.runs) {
-      auto task = [&]() -> boost::asio::awaitable<void> {
-        result.emplace(work());
-        co_return;
-      };
-      co_await boost::asio::co_spawn(state_->threads, task, boost::asio::use_awaitable);
-    }
-    co_return result;
+    if (!job.runs || job.left()) co_return gave_up();
+    auto task = [&]() -> boost::asio::awaitable<void> {
+      result.emplace(outcome_of(work));
+      co_return;
+    };
+    co_await boost::asio::co_spawn(state_->threads, task, boost::asio::use_awaitable);
+    co_return *std::move(result);
   }
 
  private:
+  template <class Work>
+  static auto outcome_of(Work& work) -> Outcome<decltype(work())> {
+    try {
+      return work();
+    } catch (const std::exception& thrown) {
+      return failed(thrown);
+    }
+  }
+  static Error gave_up();
+  static Error failed(const std::exception& thrown);
+
   struct Job;
   struct State {
     State(boost::asio::any_io_executor of, std::size_t n) : executor(std::move(of)), n_threads(n), threads(n) {}
@@ -84,7 +108,7 @@ class WorkLanes {
   };
   // In the queue from its making on; then it has a thread, until it dies.
   struct Job {
-    Job(std::shared_ptr<State> of, std::size_t n_bytes, std::shared_ptr<Leaver> client);
+    Job(std::shared_ptr<State> of, std::size_t n_work, std::shared_ptr<Leaver> client);
     ~Job();
     Job(const Job&) = delete;
     Job& operator=(const Job&) = delete;

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <latch>
+#include <new>
 #include <string>
 
 #include "base/limits.h"
@@ -40,10 +42,13 @@ TEST(WorkLanes, LongOnesNeverHaveAllThreads) {
 class Running : public testing::Test {
  protected:
   ~Running() override {
-    open_.count_down();
+    open();
     for (int i = 0; i < 100'000 && n_ended_ < n_asked_; ++i) io_.run_one_for(std::chrono::milliseconds(1));
     EXPECT_EQ(n_ended_, n_asked_);
     lanes_.join();
+  }
+  void open() {
+    if (!open_.try_wait()) open_.count_down();
   }
   // A job that waits until the test opens the door, so that what comes later has to queue.
   void block(std::size_t n_bytes) {
@@ -62,12 +67,12 @@ class Running : public testing::Test {
       work();
       return name;
     };
-    const std::optional<std::string> done = co_await lanes_.run(n_bytes, std::move(leaver), said);
-    order_ += done ? *done : "-";
+    const Result<std::string> done = co_await lanes_.run(n_bytes, std::move(leaver), said);
+    order_ += done ? *done : done.error().code == Code::kAborted ? "-" : "!";
     ++n_ended_;
   }
   std::string order_once_open(std::size_t n) {
-    open_.count_down();
+    open();
     for (int i = 0; i < 100'000 && n_ended_ < n; ++i) io_.run_one_for(std::chrono::milliseconds(1));
     return order_;
   }
@@ -106,6 +111,27 @@ TEST_F(Running, WhoLeavesGivesUpItsPlace) {
   ask(1, "c", gone);
   EXPECT_EQ(order_, "--");
   EXPECT_EQ(order_once_open(5).find_first_of("ac"), std::string::npos) << order_;
+}
+
+TEST_F(Running, WhoLeavesAsItsThreadIsFreeIsNotServedEither) {
+  block(1);
+  block(1);
+  const auto leaver = std::make_shared<Leaver>();
+  bool ran = false;
+  ask(1, "a", leaver, [&] { ran = true; });
+  open();
+  while (lanes_.n_waiting() > 0) io_.run_one();  // it has its thread, but its coroutine was not woken yet
+  leaver->leave();
+  EXPECT_EQ(order_once_open(3), "-");
+  EXPECT_FALSE(ran);
+}
+
+TEST_F(Running, WhatIsThrownIsAnErrorAndTheThreadIsFreeAgain) {
+  for (int i = 0; i < 4; ++i) ask(1, "", {}, [] { throw std::bad_alloc(); });
+  ask(1, "a");
+  EXPECT_EQ(order_once_open(5).size(), 5u) << order_;
+  EXPECT_EQ(std::count(order_.begin(), order_.end(), '!'), 4) << order_;
+  EXPECT_EQ(lanes_.n_waiting(), 0u);
 }
 
 TEST_F(Running, ALongerOneIsNotPassedOverForEver) {
