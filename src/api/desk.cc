@@ -40,19 +40,30 @@ Result<std::shared_ptr<Dossier>> Desk::find(std::string_view name, const Princip
   std::string id(name);
   if (name.starts_with(kClientPrefix)) {
     const auto entry = by_client_id_.find({who.tenant, std::string(name.substr(kClientPrefix.size()))});
-    if (entry == by_client_id_.end()) return unknown;
-    id = entry->second;
-  } else if (const auto entry = by_answer_id_.find(name); entry != by_answer_id_.end()) {
-    id = entry->second;
+    if (entry != by_client_id_.end()) id = entry->second;
+  } else {
+    for (const std::string_view prefix : {kChatPrefix, kTextPrefix})
+      if (name.starts_with(prefix)) id = std::string(kGenerationPrefix).append(name.substr(prefix.size()));
   }
   const auto place = by_id_.find(id);
   if (place != by_id_.end()) {
     if (place->second->tenant != who.tenant) return unknown;
     return place->second;
   }
-  if (forgotten_.contains(who.tenant + "/" + id))
+  if (is_forgotten(id, who))
     return Error{Code::kGone, "the generation ended and is no longer kept", std::string(name), false};
   return unknown;
+}
+
+bool Desk::is_forgotten(std::string_view id, const Principal& who) const {
+  return forgotten_.contains({who.tenant, std::string(id)});
+}
+
+bool Desk::may_come(std::string_view name, const Principal& who) const {
+  if (!name.starts_with(kClientPrefix)) return false;
+  const auto known = find(name, who);
+  return !known || ((*known)->recording.ended() &&
+                    coming_.contains({who.tenant, std::string(name.substr(kClientPrefix.size()))}));
 }
 
 Result<std::shared_ptr<Dossier>> Desk::find_pause(std::string_view pause_id, const Principal& who) const {
@@ -129,6 +140,7 @@ void Desk::end_unborn(Dossier& dossier, EndReason reason, Error error) {
   end.reason = reason;
   end.error = std::move(error);
   end.n_prompt = static_cast<Position>(dossier.prompt.size());
+  dossier.held_since = {};
   dossier.recording.take({0, clock_.now(), std::move(end)});
   tell_followers(dossier, dossier.recording.log().size() - 1);
   dossier.changed.notify();
@@ -138,31 +150,48 @@ void Desk::end_unborn(Dossier& dossier, EndReason reason, Error error) {
 
 void Desk::forget(const std::shared_ptr<Dossier>& dossier) {
   const std::string& id = dossier->id();
-  by_answer_id_.erase(dossier->head.id);
   for (const PauseTicket& ticket : dossier->recording.tickets()) by_pause_.erase(ticket.id);
   const auto drop = [&](auto& names, const auto& is_this) {
     std::erase_if(names, [&](const auto& entry) { return is_this(entry.second); });
   };
   drop(by_client_id_, [&](const std::string& its) { return its == id; });
-  drop(by_idempotency_key_, [&](const Remembered& its) { return its.dossier == dossier; });
-  forgotten_.insert(dossier->tenant + "/" + id);
-  forgotten_order_.push_back(dossier->tenant + "/" + id);
-  if (forgotten_order_.size() > limits::kForgottenIdsMax) {
-    forgotten_.erase(forgotten_order_.front());
-    forgotten_order_.pop_front();
+  // Its key is not: who comes again with it must not start it again. Unless nobody had its answer.
+  const auto& end = dossier->recording.end();
+  if (end && end->reason == EndReason::kDisconnected)
+    drop(by_idempotency_key_, [&](const Remembered& its) { return its.dossier == dossier; });
+  for (auto& [key, its] : by_idempotency_key_) {
+    if (its.dossier != dossier) continue;
+    its.dossier = nullptr;
+    spent_keys_.emplace_back(clock_.now(), key);
   }
+  note_forgotten({dossier->tenant, id});
+  if (!dossier->client_id.empty()) note_forgotten({dossier->tenant, std::string(kClientPrefix) + dossier->client_id});
   by_id_.erase(id);
+}
+
+void Desk::note_forgotten(Key name) {
+  if (!forgotten_.insert(name).second) return;
+  forgotten_order_.push_back(std::move(name));
+  if (forgotten_order_.size() <= limits::kForgottenIdsMax) return;
+  forgotten_.erase(forgotten_order_.front());
+  forgotten_order_.pop_front();
 }
 
 void Desk::sweep() {
   const Instant now = clock_.now();
   std::erase_if(unborn_, [&](const auto& entry) { return now - entry.second >= milliseconds(limits::kTombstoneMs); });
+  for (; !spent_keys_.empty() && (spent_keys_.size() > limits::kIdempotencyKeysKept ||
+                                  now - spent_keys_.front().first >= milliseconds(limits::kIdempotencyKeptMs));
+       spent_keys_.pop_front())
+    by_idempotency_key_.erase(spent_keys_.front().second);
   std::size_t n_finished = 0;
   std::size_t bytes = 0;
   for (const auto& dossier : in_order_) {
     n_finished += dossier->recording.ended() ? 1 : 0;
-    bytes += dossier->recording.bytes();
+    bytes += dossier->bytes();
     const PauseTicket* pause = dossier->recording.pause();
+    if (dossier->is_held() && now - dossier->held_since >= milliseconds(limits::kPauseAgeMaxMs))
+      end_unborn(*dossier, EndReason::kTimeout);
     if (pause && now - pause->reached >= milliseconds(limits::kPauseAgeMaxMs))
       core_->cancel(dossier->core_id, EndReason::kTimeout);
     else if (dossier->waits_for_its_reader() && dossier->n_unread() == 0)
@@ -172,10 +201,10 @@ void Desk::sweep() {
     const Recording& recording = dossier->recording;
     if (!recording.ended() || !dossier->readers.empty()) return false;
     const bool is_old = now - recording.last_change() >= options_.finished_kept;
-    const bool are_many = n_finished > limits::kFinishedKept || bytes > limits::kFinishedBytesMax;
+    const bool are_many = n_finished > limits::kFinishedKept || bytes > options_.finished_bytes_max;
     if (!is_old && !are_many) return false;
     --n_finished;
-    bytes -= recording.bytes();
+    bytes -= dossier->bytes();
     forget(dossier);
     return true;
   });

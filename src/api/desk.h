@@ -19,6 +19,7 @@
 #include "api/openai/call.h"
 #include "api/work_lanes.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/result.h"
 #include "engine/chat_template.h"
 #include "engine/special_texts.h"
@@ -35,6 +36,7 @@ struct DeskOptions {
   std::string model_path;
   std::vector<std::string> model_aliases;
   std::size_t n_threads = 2;  // that tokenise and compile
+  std::size_t finished_bytes_max = limits::kFinishedBytesMax;
   Duration finished_kept = milliseconds(limits::kFinishedKeptMs);
   Duration keep_alive = milliseconds(limits::kKeepAliveMs);  // a stream is never silent for longer
   Duration pause_wait = milliseconds(limits::kPauseWaitMs);  // what a whole answer waits through a pause
@@ -81,8 +83,14 @@ class Desk {
   boost::asio::awaitable<Result<void>> resume(std::shared_ptr<Dossier> dossier, std::string pause_id,
                                               std::string body_digest);
   boost::asio::awaitable<Result<void>> cancel(std::shared_ptr<Dossier> dossier, EndReason reason);
+  // One that waits for its session does not begin before it is resumed, though it has no pause. False: it has begun.
+  bool hold(const std::shared_ptr<Dossier>& dossier);
   // The frozen point of a paused one: the most likely tokens that could come.
   boost::asio::awaitable<Result<Inspection>> inspect(std::shared_ptr<Dossier> dossier, std::int32_t n_next);
+  // `name` is a client: name, and the request that it is of has not got its generation yet: it is not known, or known
+  // as that of one that ended while another one is being prepared.
+  bool may_come(std::string_view name, const Principal& who) const;
+  bool is_forgotten(std::string_view id, const Principal& who) const;
   // A client: name that is not known yet: the request ends with 0 tokens when it comes (for a minute).
   Result<void> cancel_unborn(std::string_view client_id, const Principal& who);
 
@@ -132,7 +140,7 @@ class Desk {
  private:
   using Key = std::pair<std::string, std::string>;  // tenant (or key name), name
   struct Remembered {
-    std::shared_ptr<Dossier> dossier;
+    std::shared_ptr<Dossier> dossier;  // null: it was forgotten
     std::string body_digest;
   };
 
@@ -161,6 +169,7 @@ class Desk {
   void undo(const std::shared_ptr<Dossier>& dossier, Error error);
   void tell_followers(const Dossier& dossier, std::size_t first) const;
   void forget(const std::shared_ptr<Dossier>& dossier);
+  void note_forgotten(Key name);
   template <class T, class Ask>
   boost::asio::awaitable<Result<T>> answer_of(std::shared_ptr<Dossier> dossier, Ask ask);
 
@@ -179,13 +188,14 @@ class Desk {
 
   std::map<std::string, std::shared_ptr<Dossier>, std::less<>> by_id_;  // gen_…
   std::deque<std::shared_ptr<Dossier>> in_order_;
-  std::map<std::string, std::string, std::less<>> by_answer_id_;  // chatcmpl-… -> gen_…
-  std::map<Key, std::string> by_client_id_;                       // (tenant, client id) -> gen_…
-  std::map<std::string, std::string, std::less<>> by_pause_;      // pau_… -> gen_…
-  std::map<Key, Remembered> by_idempotency_key_;                  // (key name, idempotency key)
-  std::map<Key, Instant> unborn_;                                 // (tenant, client id): cancelled before it came
-  std::set<std::string, std::less<>> forgotten_;
-  std::deque<std::string> forgotten_order_;
+  std::map<Key, std::string> by_client_id_;                   // (tenant, client id) -> gen_…
+  std::map<std::string, std::string, std::less<>> by_pause_;  // pau_… -> gen_…
+  std::map<Key, Remembered> by_idempotency_key_;              // (key name, idempotency key)
+  std::map<Key, Instant> unborn_;                             // (tenant, client id): cancelled before it came
+  std::deque<std::pair<Instant, Key>> spent_keys_;            // of by_idempotency_key_, in the order of forgetting
+  std::map<Key, std::size_t> coming_;                         // (tenant, client id): so many are being prepared
+  std::set<Key> forgotten_;                                   // (tenant, gen_… or client:…)
+  std::deque<Key> forgotten_order_;
   struct Following {
     Follower follower;
     std::function<void()> on_end;

@@ -76,6 +76,12 @@ asio::awaitable<Result<void>> Desk::resume(std::shared_ptr<Dossier> dossier, std
     co_return Error{Code::kAlreadyResumed, "this pause was resumed already", meant->id, false, "pause_id"};
   }
   if (dossier->recording.ended()) co_return has_ended(*dossier, "resumed");
+  if (dossier->is_held()) {  // back into the queue of its session
+    dossier->held_since = {};
+    dossier->recording.wait_for(WaitReason::kQueue);
+    dossier->changed.notify();
+    co_return Result<void>();
+  }
   if (dossier->core_id == kNoGeneration) co_return not_begun();
   if (meant != now)
     co_return Error{Code::kStale, "the generation is no longer in this pause", meant->id, false, "pause_id"};
@@ -117,6 +123,13 @@ asio::awaitable<Result<void>> Desk::cancel(std::shared_ptr<Dossier> dossier, End
   while (!dossier->recording.ended()) co_await dossier->changed.wait(milliseconds(limits::kEngineAnswerMs));
   dossier->interrupt_asked = {};
   co_return Result<void>();
+}
+
+bool Desk::hold(const std::shared_ptr<Dossier>& dossier) {
+  if (dossier->core_id != kNoGeneration || dossier->recording.ended()) return false;
+  if (!dossier->is_held()) dossier->held_since = clock_.now();
+  dossier->recording.wait_for(WaitReason::kUser);
+  return true;
 }
 
 asio::awaitable<Result<Inspection>> Desk::inspect(std::shared_ptr<Dossier> dossier, std::int32_t n_next) {

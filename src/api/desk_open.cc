@@ -8,6 +8,7 @@
 
 #include "api/desk.h"
 #include "api/names.h"
+#include "api/openai/json.h"
 #include "base/limits.h"
 #include "engine/chat_prompt.h"
 
@@ -138,12 +139,17 @@ std::optional<Result<Desk::Opened>> Desk::repeated(const Call& call, const Princ
   if (call.fermata.idempotency_key.empty()) return std::nullopt;
   const auto entry = by_idempotency_key_.find(idempotency_name(who, call));
   if (entry == by_idempotency_key_.end()) return std::nullopt;
-  const auto& end = entry->second.dossier->recording.end();
-  if (end && end->reason == EndReason::kDisconnected) return std::nullopt;  // nobody had its answer: free again
-  if (entry->second.body_digest != digest)
+  const auto& [dossier, its_digest] = entry->second;
+  const bool nobody_heard =
+      dossier && dossier->recording.ended() && dossier->recording.end()->reason == EndReason::kDisconnected;
+  if (nobody_heard) return std::nullopt;  // free again
+  if (its_digest != digest)
     return Error{Code::kIdempotency, "this idempotency key was used with another request", call.fermata.idempotency_key,
                  false, "fermata.idempotency_key"};
-  return Opened{entry->second.dossier, true};
+  if (!dossier)
+    return Error{Code::kGone, "this idempotency key was used, and its answer is no longer kept",
+                 call.fermata.idempotency_key, false, "fermata.idempotency_key"};
+  return Opened{dossier, true};
 }
 
 std::shared_ptr<Dossier> Desk::file(const Call& call, const Principal& who, Prompt prompt) {
@@ -151,7 +157,8 @@ std::shared_ptr<Dossier> Desk::file(const Call& call, const Principal& who, Prom
   AnswerHead& head = dossier->head;
   head.route = call.route;
   head.generation_id = new_id(kGenerationPrefix);
-  head.id = (call.route == Route::kChat ? "chatcmpl-" : "cmpl-") + head.generation_id.substr(kGenerationPrefix.size());
+  head.id = std::string(call.route == Route::kChat ? kChatPrefix : kTextPrefix)
+                .append(head.generation_id.substr(kGenerationPrefix.size()));
   head.model = options_.model_name;
   head.session = call.fermata.session;
   head.system_fingerprint = "fp_" + core_->info().fingerprint.substr(0, 16);
@@ -168,12 +175,12 @@ std::shared_ptr<Dossier> Desk::file(const Call& call, const Principal& who, Prom
   dossier->tenant = who.tenant;
   dossier->owner = who.name;
   dossier->options = call.fermata;
+  if (!call.fermata.metadata.empty()) dossier->n_metadata_bytes = to_text(call.fermata.metadata).size();
   dossier->priority = call.request.priority;
   dossier->prompt = std::move(prompt.tokens);
 
   by_id_[dossier->id()] = dossier;
   in_order_.push_back(dossier);
-  by_answer_id_[head.id] = dossier->id();
   if (!dossier->client_id.empty()) by_client_id_[{who.tenant, dossier->client_id}] = dossier->id();
   return dossier;
 }
@@ -194,8 +201,11 @@ asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::
   const OnDisconnect gone = call.fermata.on_disconnect;
   if (gone == OnDisconnect::kContinue || gone == OnDisconnect::kPause) leaver = nullptr;
   ++n_preparing_;
+  const Key client_name{who.tenant, call.fermata.client_id};
+  ++coming_[client_name];
   const auto work = [&] { return prepare(call, prompt); };
   Result<Generation> prepared = co_await lanes_.run(n_work(call), std::move(leaver), work);
+  if (--coming_[client_name] == 0) coming_.erase(client_name);
   --n_preparing_;  // in no destructor: those of what waits when the process ends run after the desk's
   if (draining_) co_return stopping();
   if (!prepared) co_return prepared.error();
@@ -230,20 +240,19 @@ void Desk::undo(const std::shared_ptr<Dossier>& dossier, Error error) {
 // At most one generation of a session runs. The new one always goes in; what becomes of those before is its choice.
 asio::awaitable<Result<void>> Desk::take_place_in_session(std::shared_ptr<Dossier> dossier, Generation prepared) {
   const OnNewMessage policy = dossier->options.on_new_message;
-  if (policy == OnNewMessage::kQueue && alive_before(*dossier)) {
-    auto waiting = std::make_shared<Generation>(std::move(prepared));
-    asio::co_spawn(executor_, wait_for_session(std::move(dossier), std::move(waiting)), asio::detached);
-    co_return Result<void>();
-  }
   if (policy == OnNewMessage::kPause) {
     const Result<void> paused = co_await pause_running(dossier);
     if (!paused) co_return paused.error();
   }
-  while (const std::shared_ptr<Dossier> before = policy == OnNewMessage::kPause ? nullptr : alive_before(*dossier)) {
+  while (const std::shared_ptr<Dossier> before = policy == OnNewMessage::kCancel ? alive_before(*dossier) : nullptr) {
     const Result<void> done = co_await cancel(before, EndReason::kReplaced);
     if (!done) co_return done;
   }
-  co_return start(dossier, std::move(prepared));
+  const bool has_to_wait = policy == OnNewMessage::kQueue && alive_before(*dossier);
+  if (!has_to_wait && !dossier->is_held()) co_return start(dossier, std::move(prepared));
+  auto waiting = std::make_shared<Generation>(std::move(prepared));
+  asio::co_spawn(executor_, wait_for_session(std::move(dossier), std::move(waiting)), asio::detached);
+  co_return Result<void>();
 }
 
 // What is held, and what waits for its turn, stays as it is.
@@ -257,10 +266,10 @@ asio::awaitable<Result<void>> Desk::pause_running(std::shared_ptr<Dossier> dossi
   co_return Result<void>();
 }
 
-// Its turn comes when all before it have ended, and nothing that came later, and paused those, runs.
+// Its turn comes when nobody holds it, all before it have ended, and nothing that came later, and paused those, runs.
 asio::awaitable<void> Desk::wait_for_session(std::shared_ptr<Dossier> dossier, std::shared_ptr<Generation> prepared) {
   while (!dossier->recording.ended()) {
-    std::shared_ptr<Dossier> other = alive_before(*dossier);
+    std::shared_ptr<Dossier> other = dossier->is_held() ? dossier : alive_before(*dossier);
     if (!other) other = running_beside(*dossier);
     if (!other) break;
     co_await other->changed.wait(milliseconds(limits::kSessionLookMs));

@@ -246,6 +246,25 @@ TEST_F(DeskTest, ACancelThatCameFirstEndsTheRequestWithoutAToken) {
   EXPECT_FALSE(open(late, of_tenant("t"))->recording.ended()) << "it counts once";
 }
 
+TEST_F(DeskTest, ACancelByANameUsedAgainHitsTheOneThatComes) {
+  Call named = call(3);
+  named.fermata.client_id = "story";
+  const auto first = open(named);
+  EXPECT_FALSE(desk_.may_come("client:story", {}));
+  until_ended(first);
+  EXPECT_FALSE(desk_.may_come("client:story", {})) << "nobody asked again";
+  std::optional<Result<Desk::Opened>> second;
+  asio::co_spawn(io_, into(desk_.open(named, {}, "b"), second), asio::detached);
+  io_.poll_one();
+  ASSERT_FALSE(second);
+  EXPECT_TRUE(desk_.may_come("client:story", {}));
+  ASSERT_TRUE(desk_.cancel_unborn("story", {}));
+  until([&] { return second.has_value(); });
+  ASSERT_TRUE((*second)->dossier->recording.ended());
+  EXPECT_EQ((*second)->dossier->recording.end()->n_generated, 0);
+  EXPECT_FALSE(desk_.may_come("client:story", {})) << "all have come";
+}
+
 TEST_F(DeskTest, AClientIdNamesOneOfThoseThatHaveNotEnded) {
   Call named = call();
   named.fermata.client_id = "mine";
@@ -375,6 +394,36 @@ TEST_F(SessionTest, APauseLeavesWhatIsQueuedInTheQueue) {
   EXPECT_EQ(queued->recording.end()->reason, EndReason::kLength);
 }
 
+TEST_F(SessionTest, WhatIsHeldDoesNotBeginWhenItsTurnComes) {
+  const auto first = open(in_session(OnNewMessage::kQueue));
+  const auto queued = open(in_session(OnNewMessage::kQueue, 5));
+  EXPECT_FALSE(desk_.hold(first)) << "it runs";
+  ASSERT_TRUE(desk_.hold(queued));
+  EXPECT_EQ(queued->recording.wait_reason(), WaitReason::kUser);
+  ASSERT_TRUE(run(desk_.cancel(first, EndReason::kCancelled)));
+  const auto beside = open(call(50));
+  until_ended(beside);
+  EXPECT_EQ(queued->core_id, kNoGeneration);
+  EXPECT_EQ(desk_.n_running(), 0u) << "a drain does not wait for it";
+  ASSERT_TRUE(run(desk_.resume(queued, "", "a")));
+  until_ended(queued);
+  EXPECT_EQ(queued->recording.end()->reason, EndReason::kLength);
+}
+
+TEST_F(SessionTest, WhatIsHeldWhileItMakesRoomDoesNotBeginEither) {
+  const auto first = open(in_session(OnNewMessage::kCancel));
+  gate_.close();
+  std::optional<Result<Desk::Opened>> opened;
+  asio::co_spawn(io_, into(desk_.open(in_session(OnNewMessage::kCancel), {}, "a"), opened), asio::detached);
+  until([&] { return desk_.all({}).size() == 2; });
+  const auto second = desk_.all({}).back();
+  ASSERT_TRUE(desk_.hold(second));
+  open_gate();
+  until([&] { return opened.has_value(); });
+  EXPECT_TRUE(first->recording.ended());
+  EXPECT_EQ(second->core_id, kNoGeneration);
+}
+
 TEST_F(SessionTest, OfTwoResumedAtOnceOneRuns) {
   const auto first = open(in_session(OnNewMessage::kPause));
   const auto second = open(in_session(OnNewMessage::kPause));
@@ -447,13 +496,41 @@ TEST_F(DeskTest, WhatIsForgottenIsGoneAndNotUnknown) {
   options.finished_kept = milliseconds(0);
   Desk desk(io_.get_executor(), clock_, options);
   desk.serve(core_, nullptr, "fake", "");
-  const auto opened = run(desk.open(call(3), of_tenant("t"), "a"));
+  Call named = call(3);
+  named.fermata.client_id = "mine";
+  named.fermata.idempotency_key = "k";
+  const auto opened = run(desk.open(named, of_tenant("t"), "a"));
   ASSERT_TRUE(opened);
-  const std::string id = opened->dossier->id();
+  const Dossier& dossier = *opened->dossier;
   until_ended(opened->dossier);
   desk.sweep();
-  EXPECT_EQ(desk.find(id, of_tenant("t")).error().code, Code::kGone);
-  EXPECT_EQ(desk.find(id, of_tenant("u")).error().code, Code::kNotFound);
+  for (const std::string& name : {dossier.id(), dossier.head.id, std::string("client:mine")}) {
+    EXPECT_EQ(desk.find(name, of_tenant("t")).error().code, Code::kGone) << name;
+    EXPECT_EQ(desk.find(name, of_tenant("u")).error().code, Code::kNotFound) << name;
+  }
+  EXPECT_EQ(run(desk.open(named, of_tenant("t"), "a")).error().code, Code::kGone) << "it does not run again";
+  EXPECT_EQ(run(desk.open(named, of_tenant("t"), "b")).error().code, Code::kIdempotency);
+}
+
+TEST_F(DeskTest, PromptsAndMetadataCountInWhatIsKept) {
+  DeskOptions options;
+  options.finished_bytes_max = 100'000;
+  Desk desk(io_.get_executor(), clock_, options);
+  desk.serve(core_, nullptr, "fake", "");
+  Call long_prompt = call(1);
+  long_prompt.prompt_tokens.assign(10'000, TokenId{1});
+  Call much_said = call(1);
+  much_said.fermata.metadata = {{"note", std::string(10'000, 'x')}};
+  for (const Call& what : {long_prompt, much_said}) {
+    for (int i = 0; i < 4; ++i) {
+      const auto opened = run(desk.open(what, of_tenant("t"), "a"));
+      ASSERT_TRUE(opened);
+      until_ended(opened->dossier);
+    }
+    EXPECT_GE(desk.all(of_tenant("t")).size(), 4u);
+    desk.sweep();
+    EXPECT_LE(desk.all(of_tenant("t")).size(), 2u);
+  }
 }
 
 TEST_F(DeskTest, AReaderThatLagsPausesItsGenerationUntilItHasCaughtUp) {

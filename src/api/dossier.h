@@ -25,6 +25,7 @@ struct Dossier {
   std::string tenant;
   std::string owner;  // name of the key
   FermataOptions options;
+  std::size_t n_metadata_bytes = 0;  // of options.metadata, as text
   std::vector<TokenId> prompt;
   std::int32_t priority = 0;
   Instant created;
@@ -35,9 +36,15 @@ struct Dossier {
   Signal changed;                     // the recording grew
   std::vector<std::size_t*> readers;  // completion streams: entries of the log that each has sent
   int n_resuming = 0;                 // resumes that the engine thread has not answered
+  Instant held_since;                 // while it waits for its session: whoever paused that holds it back; 0: nobody
   Instant interrupt_asked;            // of the oldest pause or cancel that is not reached; 0: none
 
   const std::string& id() const { return head.generation_id; }
+  bool is_held() const { return held_since.ns != 0; }
+  // About what it takes in memory. A value of the metadata may take a dozen times its text.
+  std::size_t bytes() const {
+    return recording.bytes() + prompt.size() * sizeof(TokenId) + n_metadata_bytes * 12 + sizeof(Dossier);
+  }
   // It runs, or will without anybody doing anything more.
   bool goes_on() const {
     return core_id != kNoGeneration && !recording.ended() && (!recording.pause() || n_resuming > 0);

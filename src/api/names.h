@@ -9,6 +9,9 @@ namespace fermata::api {
 // Public ids: a prefix and 128 bits of the system's random generator in hex, e.g. "gen_9f…" (WIRE section 1).
 inline constexpr std::string_view kGenerationPrefix = "gen_";
 inline constexpr std::string_view kPausePrefix = "pau_";
+// Answers have those of OpenAI before the same bits.
+inline constexpr std::string_view kChatPrefix = "chatcmpl-";
+inline constexpr std::string_view kTextPrefix = "cmpl-";
 // Before a client id, where a path names a generation.
 inline constexpr std::string_view kClientPrefix = "client:";
 std::string new_id(std::string_view prefix);

@@ -7,11 +7,11 @@
 
 namespace fermata::api {
 
-Result<PageCall> parse_page(const HttpRequest& request) {
+Result<PageCall> parse_page(const HttpRequest& request, std::string_view order_otherwise) {
   const Result<std::int64_t> limit =
       number_parameter(request, "limit", limits::kListPageDefault, 1, limits::kListPageMax);
   if (!limit) return limit.error();
-  const std::string order = request.parameter("order").value_or("desc");
+  const std::string order = request.parameter("order").value_or(std::string(order_otherwise));
   if (order != "asc" && order != "desc") return invalid("order", "order must be asc or desc", order);
   return PageCall{static_cast<std::size_t>(*limit), order == "desc", request.parameter("after")};
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/http/http_message.h"
@@ -21,16 +22,17 @@ struct PageCall {
 };
 
 // The query parameters limit, order and after; kInvalidArgument that names the wrong one.
-Result<PageCall> parse_page(const HttpRequest& request);
+Result<PageCall> parse_page(const HttpRequest& request, std::string_view order_otherwise = "desc");
 
 // {"object": "list", "data", "first_id", "last_id", "has_more"} of objects that have an id.
 json::object list_object(json::array data, bool has_more = false);
 
 Error no_such_place(const std::string& after);
 
-// Leaves what the call asks for of `all`, which is oldest first; whether more follow. An unknown `after` is an error.
-template <class Item, class IdOf>
-Result<bool> cut_page(const PageCall& call, std::vector<Item>& all, IdOf id_of) {
+// Leaves what the call asks for of `all`, which is oldest first; whether more follow. `after` may be one that the
+// filter does not want: it may have changed since the page before. An unknown `after` is an error.
+template <class Item, class IdOf, class Wants>
+Result<bool> cut_page(const PageCall& call, std::vector<Item>& all, IdOf id_of, Wants wants) {
   if (call.newest_first) std::reverse(all.begin(), all.end());
   if (call.after) {
     const auto place =
@@ -38,9 +40,14 @@ Result<bool> cut_page(const PageCall& call, std::vector<Item>& all, IdOf id_of) 
     if (place == all.end()) return no_such_place(*call.after);
     all.erase(all.begin(), place + 1);
   }
+  std::erase_if(all, [&](const Item& item) { return !wants(item); });
   const bool has_more = all.size() > call.limit;
   if (has_more) all.resize(call.limit);
   return has_more;
+}
+template <class Item, class IdOf>
+Result<bool> cut_page(const PageCall& call, std::vector<Item>& all, IdOf id_of) {
+  return cut_page(call, all, id_of, [](const Item&) { return true; });
 }
 
 }  // namespace fermata::api

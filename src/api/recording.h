@@ -39,6 +39,8 @@ struct LogEntry {
 class Recording {
  public:
   void take(const Event& event);
+  // It waits for this now, as far as it has not begun.
+  void wait_for(WaitReason reason) { wait_reason_ = reason; }
 
   State state() const { return state_; }
   WaitReason wait_reason() const { return wait_reason_; }

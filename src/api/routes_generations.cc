@@ -41,6 +41,11 @@ bool fits(const HttpRequest& request, const Dossier& dossier) {
   return !tag || std::find(tags.begin(), tags.end(), *tag) != tags.end();
 }
 
+Error forgotten(const std::string& after) {
+  return {Code::kGone, "the page before ends with a generation that is no longer kept; begin anew", after, false,
+          "after"};
+}
+
 Result<void> check_state(const HttpRequest& request) {
   const std::string state = request.parameter("state").value_or(std::string(to_string(State::kQueued)));
   for (std::size_t i = 0; i < kStates; ++i)
@@ -54,11 +59,14 @@ HttpResponse list(Desk& desk, const HttpRequest& request) {
   const Result<std::int64_t> created_after = number_parameter(request, "created_after", -1, 0, INT64_MAX);
   if (!page || !created_after) return error_response(page ? created_after.error() : page.error());
   std::vector<std::shared_ptr<Dossier>> all = desk.all(request.principal);
-  std::erase_if(all, [&](const auto& d) {
-    return !fits(request, *d) || desk.unix_time(d->created) <= static_cast<double>(*created_after);
-  });
-  const Result<bool> has_more = cut_page(*page, all, [](const auto& d) { return d->id(); });
-  if (!has_more) return error_response(has_more.error());
+  const auto wants = [&](const auto& d) {
+    return fits(request, *d) && desk.unix_time(d->created) > static_cast<double>(*created_after);
+  };
+  const Result<bool> has_more = cut_page(
+      *page, all, [](const auto& d) { return d->id(); }, wants);
+  if (!has_more)
+    return error_response(desk.is_forgotten(*page->after, request.principal) ? forgotten(*page->after)
+                                                                             : has_more.error());
   json::array data;
   for (const auto& dossier : all) data.emplace_back(generation_object(desk, *dossier));
   return json_response(list_object(std::move(data), *has_more));
@@ -157,7 +165,7 @@ asio::awaitable<void> cancel(Desk& desk, HttpRequest request, Exchange& exchange
   const Result<void> well = check_no_fields(request.body);
   if (!well) co_return co_await refuse(exchange, well.error());
   const auto found = desk.find(view(request), request.principal);
-  if (!found && found.error().code == Code::kNotFound && view(request).starts_with(kClientPrefix)) {
+  if (desk.may_come(view(request), request.principal)) {
     const std::string_view client_id = view(request).substr(kClientPrefix.size());
     const Result<void> noted = desk.cancel_unborn(client_id, request.principal);
     if (!noted) co_return co_await refuse(exchange, noted.error());

@@ -29,28 +29,38 @@ asio::awaitable<void> all_of_session(Desk& desk, OfAll what, HttpRequest request
   if (generations.empty()) co_return co_await refuse(exchange, no_session(request));
   const Result<void> well = check_no_fields(request.body);
   if (!well) co_return co_await refuse(exchange, well.error());
-  json::array data;
-  for (const auto& dossier : generations) {
-    if (dossier->recording.ended()) continue;
+  std::vector<std::shared_ptr<Dossier>> alive = generations;
+  std::erase_if(alive, [](const auto& dossier) { return dossier->recording.ended(); });
+  // Newest first: the end of one would let the next one begin.
+  for (auto dossier = alive.rbegin(); dossier != alive.rend(); ++dossier) {
     Result<void> done;
-    if (what == OfAll::kPause)
-      done = co_await desk.pause(dossier, WaitReason::kUser);
-    else
-      done = co_await desk.cancel(dossier, EndReason::kCancelled);
+    if (what == OfAll::kCancel)
+      done = co_await desk.cancel(*dossier, EndReason::kCancelled);
+    else if (!desk.hold(*dossier))
+      done = co_await desk.pause(*dossier, WaitReason::kUser);
     // One that ends meanwhile is as good as paused.
     if (!done && done.error().code != Code::kWrongState) co_return co_await refuse(exchange, done.error());
-    data.emplace_back(generation_object(desk, *dossier));
   }
+  json::array data;
+  for (const auto& dossier : alive) data.emplace_back(generation_object(desk, *dossier));
   co_await exchange.respond(json_response(list_object(std::move(data))));
 }
 
+// As a dialogue is read: oldest first.
 HttpResponse get_session(Desk& desk, const HttpRequest& request) {
-  const auto generations = desk.of_session(view(request), request.principal);
+  const Result<PageCall> page = parse_page(request, "asc");
+  if (!page) return error_response(page.error());
+  auto generations = desk.of_session(view(request), request.principal);
   if (generations.empty()) return error_response(no_session(request));
+  const Result<bool> has_more = cut_page(*page, generations, [](const auto& dossier) { return dossier->id(); });
+  if (!has_more) return error_response(has_more.error());
   json::array data;
   for (const auto& dossier : generations) data.emplace_back(generation_object(desk, *dossier));
-  json::object answer{{"id", view(request)}, {"object", "session"}};
-  answer["generations"] = std::move(data);
+  json::object answer = list_object(std::move(data), *has_more);
+  answer["id"] = view(request);
+  answer["object"] = "session";
+  answer["generations"] = std::move(answer.at("data"));
+  answer.erase("data");
   return json_response(answer);
 }
 

@@ -79,6 +79,59 @@ def test_a_seed_out_of_range_is_told_the_range(tiny, seed):
     assert most["fermata"]["seed"] == 18446744073709551615
 
 
+def test_a_page_begins_after_one_that_the_filter_no_longer_wants(tiny):
+    asked = {**LONG, "fermata": {"tags": ["paged"], "pause_at": 1, "on_pause": "return"}}
+    names = [tiny.post("/v1/completions", asked).ok()["fermata"]["generations"][0] for _ in range(4)]
+    page = tiny.get("/v1/generations?tag=paged&state=paused&order=asc&limit=2").ok()
+    assert [g["id"] for g in page["data"]] == names[:2]
+    tiny.cancel(names[1]).ok()
+    rest = tiny.get(f"/v1/generations?tag=paged&state=paused&order=asc&limit=2&after={page['last_id']}").ok()
+    assert [g["id"] for g in rest["data"]] == names[2:] and not rest["has_more"]
+    for name in names:
+        tiny.cancel(name).ok()
+
+
+def test_a_session_by_pages(tiny):
+    asked = {"prompt": "x", "max_tokens": 1, "fermata": {"session": "by pages"}}
+    names = [tiny.post("/v1/completions", asked).ok()["fermata"]["generations"][0] for _ in range(22)]
+    path = "/v1/sessions/by%20pages"
+    first = tiny.get(path).ok()
+    assert [g["id"] for g in first["generations"]] == names[:20] and first["has_more"]
+    assert (first["id"], first["first_id"], first["last_id"]) == ("by pages", names[0], names[19])
+    rest = tiny.get(f"{path}?after={first['last_id']}").ok()
+    assert [g["id"] for g in rest["generations"]] == names[20:] and not rest["has_more"]
+    assert [g["id"] for g in tiny.get(f"{path}?order=desc&limit=1").ok()["generations"]] == names[-1:]
+    assert tiny.get(f"{path}?limit=101").error["param"] == "limit"
+
+
+def test_a_paused_session_stands_still(tiny):
+    """What is queued does not begin in the place of what was paused, or ended, before it."""
+    queue = {"session": "still", "on_new_message": "queue"}
+    first = Stream(tiny, "/v1/completions", {**LONG, "stream": True, "fermata": queue})
+    first.texts(1)
+    second = Stream(tiny, "/v1/completions", {"prompt": "n", "max_tokens": 3, "ignore_eos": True, "stream": True, "fermata": queue})
+    told = tiny.post("/v1/sessions/still/pause").ok()["data"]
+    assert [(g["id"], g["state"], g["wait_reason"]) for g in told] == [
+        (first.generation, "paused", "user"), (second.generation, "queued", "user")]
+    tiny.cancel(first.generation).ok()
+    tiny.post("/v1/completions", {"prompt": "another", "max_tokens": 20}).ok()
+    assert tiny.generation(second.generation)["state"] == "queued"
+    tiny.post(f"/v1/generations/{second.generation}/resume").ok(202)
+    assert finish_of(second.chunks())[0] == "length" and finish_of(first.chunks())[1]["code"] == "cancelled"
+
+
+def test_cancelling_a_session_begins_nothing(tiny):
+    queue = {"session": "all", "on_new_message": "queue"}
+    streams = [Stream(tiny, "/v1/completions", {**LONG, "stream": True, "fermata": queue}) for _ in range(4)]
+    streams[0].texts(1)
+    names = [stream.generation for stream in streams]
+    ended = tiny.post("/v1/sessions/all/cancel").ok()["data"]
+    assert [g["id"] for g in ended] == names and all(g["end_reason"] == "cancelled" for g in ended)
+    assert [g["usage"]["completion_tokens"] for g in ended[1:]] == [0, 0, 0]
+    for stream in streams:
+        assert finish_of(stream.chunks())[1]["code"] == "cancelled"
+
+
 def test_who_follows_is_told_that_the_server_stops(start):
     server = start("--engine", "fake", "--drain", "0").ready()
     sources = [Stream(server, "/v1/events", None, method="GET") for _ in range(3)]
