@@ -24,11 +24,8 @@ void Desk::serve(Core& core, const ChatTemplate* chat, std::string model_name, s
   chat_ = chat;
   options_.model_name = std::move(model_name);
   options_.model_path = std::move(model_path);
-  specials_ = std::make_unique<SpecialTexts>(core.vocabulary().special_texts());
+  prompts_ = std::make_unique<const PromptMaker>(core, chat);
   core_ = &core;
-  for (std::int32_t i = 0; i < core.vocabulary().n_tokens(); ++i)
-    n_token_bytes_max_ = std::max(n_token_bytes_max_, core.vocabulary().bytes(TokenId{i}).size());
-  thinks_ = core.vocabulary().tokenize(kThoughtBegin, Markers::kParse).size() == 1;
 }
 
 double Desk::unix_time(Instant instant) const { return unix_offset_s_ + static_cast<double>(instant.ns) / 1e9; }

@@ -17,19 +17,15 @@
 #include "api/dossier.h"
 #include "api/http/http_message.h"
 #include "api/openai/call.h"
+#include "api/prompt_maker.h"
 #include "api/work_lanes.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/result.h"
 #include "engine/chat_template.h"
-#include "engine/special_texts.h"
 #include "runtime/core.h"
 
 namespace fermata::api {
-
-// How models that think before they answer mark it.
-inline constexpr std::string_view kThoughtBegin = "<think>";
-inline constexpr std::string_view kThoughtEnd = "</think>";
 
 struct DeskOptions {
   std::string model_name;
@@ -42,14 +38,10 @@ struct DeskOptions {
   Duration pause_wait = milliseconds(limits::kPauseWaitMs);  // what a whole answer waits through a pause
 };
 
-// About how much work it is to make the prompt and the grammar of a call, in bytes of plain text: a template looks at
-// each message several times, however short it is, and a grammar is more than read.
-std::size_t n_work(const Call& call);
-
 // All generations that clients know, by their names, and what may be done with them: the rules of WIRE sections 1,
 // 4, 6 and 8 that are not about the shape of a message. It opens, finds, pauses, resumes, cancels and forgets; it
-// writes nothing to a socket. Owner: the io thread, whose executor it gets. Before a
-// model is loaded there is nothing to be found.
+// writes nothing to a socket. Owner: the io thread, whose executor it gets; of it other
+// threads see the PromptMaker alone. Before a model is loaded there is nothing to be found.
 class Desk {
  public:
   Desk(boost::asio::any_io_executor executor, const Clock& clock, DeskOptions options);
@@ -144,13 +136,6 @@ class Desk {
     std::string body_digest;
   };
 
-  struct Prompt {
-    std::vector<TokenId> tokens;
-    bool opens_thought = false;  // the template begins the model's thought for it
-  };
-  Result<Prompt> prompt_of(const Call& call) const;
-  Result<Generation> prepare(const Call& call, Prompt& prompt) const;
-  Result<void> check_bytes(std::size_t n_bytes, std::string_view field) const;
   Result<void> check_caps(const Principal& who) const;
   Result<void> check_client_id(const Call& call, const Principal& who) const;
   std::optional<Result<Opened>> repeated(const Call& call, const Principal& who, const std::string& digest) const;
@@ -176,15 +161,13 @@ class Desk {
   boost::asio::any_io_executor executor_;
   Core* core_ = nullptr;
   const ChatTemplate* chat_ = nullptr;
-  std::unique_ptr<SpecialTexts> specials_;  // of the vocabulary
+  std::unique_ptr<const PromptMaker> prompts_;
   const Clock& clock_;
   DeskOptions options_;
   WorkLanes lanes_;
   double unix_offset_s_ = 0;
   std::size_t n_preparing_ = 0;                         // requests that have no dossier yet
-  std::size_t n_token_bytes_max_ = 1;                   // of the vocabulary
   std::map<std::string, std::uint32_t> prefix_groups_;  // by tenant
-  bool thinks_ = false;                                 // the vocabulary has a token that begins a thought
 
   std::map<std::string, std::shared_ptr<Dossier>, std::less<>> by_id_;  // gen_…
   std::deque<std::shared_ptr<Dossier>> in_order_;

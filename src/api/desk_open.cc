@@ -10,7 +10,6 @@
 #include "api/names.h"
 #include "api/openai/json.h"
 #include "base/limits.h"
-#include "engine/chat_prompt.h"
 
 namespace fermata::api {
 namespace {
@@ -21,35 +20,9 @@ std::pair<std::string, std::string> idempotency_name(const Principal& who, const
   return {who.tenant + "/" + who.name, call.fermata.idempotency_key};
 }
 
-// Whoever writes a raw prompt writes its template, special tokens included. One that begins with BOS gets no other.
-std::vector<TokenId> raw_prompt(const Vocabulary& vocabulary, const std::string& text) {
-  std::vector<TokenId> tokens = vocabulary.tokenize(text, Markers::kParse);
-  const std::vector<TokenId> prefix = vocabulary.prompt_prefix();
-  const bool has_prefix = tokens.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), tokens.begin());
-  if (!has_prefix) tokens.insert(tokens.begin(), prefix.begin(), prefix.end());
-  return tokens;
-}
-
 Error stopping() { return {Code::kDraining, "the server is stopping; ask another one", {}, true}; }
 
 }  // namespace
-
-std::size_t n_work(const Call& call) {
-  std::size_t n = call.prompt_text.size() + call.prompt_tokens.size() * sizeof(TokenId);
-  for (const ChatMessage& message : call.messages) n += message.content.size() + limits::kMessageWorkBytes;
-  const SamplingParams& sampling = call.request.sampling;
-  return n + (sampling.grammar.size() + sampling.json_schema.size()) * limits::kGrammarWork;
-}
-
-// Before anything is tokenised: no token has more bytes than the longest of the vocabulary.
-Result<void> Desk::check_bytes(std::size_t n_bytes, std::string_view field) const {
-  const std::size_t n_tokens_min = n_bytes / n_token_bytes_max_;
-  if (n_tokens_min <= static_cast<std::size_t>(core_->info().n_cells)) return {};
-  return Error{Code::kTooLarge,
-               "a prompt of " + std::to_string(n_bytes) + " bytes has more tokens than the pool (" +
-                   std::to_string(core_->info().n_cells) + "); shorten it",
-               "at least " + std::to_string(n_tokens_min) + " tokens", false, std::string(field)};
-}
 
 Result<void> Desk::check_model(const Call& call) const {
   const auto& aliases = options_.model_aliases;
@@ -89,51 +62,6 @@ Result<void> Desk::check_client_id(const Call& call, const Principal& who) const
                "fermata.client_id"};
 }
 
-// A final message of the assistant is continued: the template's turn for the answer, then what it has.
-Result<Desk::Prompt> Desk::prompt_of(const Call& call) const {
-  const Vocabulary& vocabulary = core_->vocabulary();
-  Prompt prompt;
-  if (call.route == Route::kCompletions) {
-    if (const Result<void> fits = check_bytes(call.prompt_text.size(), "prompt"); !fits) return fits.error();
-    prompt.tokens = call.has_prompt_tokens ? call.prompt_tokens : raw_prompt(vocabulary, call.prompt_text);
-    return prompt;
-  }
-  if (!chat_)
-    return Error{Code::kUnsupported, "this model has no chat template; use /v1/completions", {}, false, "messages"};
-  std::vector<ChatMessage> messages = call.messages;
-  std::string begun;
-  if (call.continues_last) {
-    begun = std::move(messages.back().content);
-    messages.pop_back();
-  }
-  Result<ChatPrompt> written = render_chat(*chat_, *specials_, messages);
-  if (!written) {
-    Error error = written.error();
-    error.field = "messages";
-    return error;
-  }
-  std::string& text = written->text;
-  if (const Result<void> fits = check_bytes(text.size() + begun.size(), "messages"); !fits) return fits.error();
-  prompt.tokens = tokenize_chat(vocabulary, *written);
-  for (const TokenId token : vocabulary.tokenize(begun, Markers::kPlain)) prompt.tokens.push_back(token);
-  text.erase(text.find_last_not_of(" \n") + 1);
-  prompt.opens_thought = begun.empty() && text.ends_with(kThoughtBegin);
-  return prompt;
-}
-
-Result<Generation> Desk::prepare(const Call& call, Prompt& prompt) const {
-  Result<Prompt> made = prompt_of(call);
-  if (!made) return made.error();
-  prompt = *std::move(made);
-  Request request = call.request;
-  request.prompt = prompt.tokens;
-  Result<Generation> generation = core_->prepare(std::move(request));
-  if (generation || call.route != Route::kChat || generation.error().field != "prompt") return generation;
-  Error error = std::move(generation).error();
-  error.field = "messages";
-  return error;
-}
-
 std::optional<Result<Desk::Opened>> Desk::repeated(const Call& call, const Principal& who,
                                                    const std::string& digest) const {
   if (call.fermata.idempotency_key.empty()) return std::nullopt;
@@ -165,7 +93,7 @@ std::shared_ptr<Dossier> Desk::file(const Call& call, const Principal& who, Prom
   head.seed = call.request.sampling.seed;
   head.logprobs = call.logprobs;
   head.n_top_logprobs = call.request.n_top_logprobs;
-  if (thinks_ && call.route == Route::kChat)
+  if (prompts_->model_thinks() && call.route == Route::kChat)
     head.thought = {std::string(kThoughtBegin), std::string(kThoughtEnd), prompt.opens_thought};
   head.include_usage = call.include_usage;
   head.stream_events = call.fermata.stream_events;
@@ -203,7 +131,7 @@ asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::
   ++n_preparing_;
   const Key client_name{who.tenant, call.fermata.client_id};
   ++coming_[client_name];
-  const auto work = [&] { return prepare(call, prompt); };
+  const auto work = [&] { return prompts_->prepare(call, prompt); };
   Result<Generation> prepared = co_await lanes_.run(n_work(call), std::move(leaver), work);
   if (--coming_[client_name] == 0) coming_.erase(client_name);
   --n_preparing_;  // in no destructor: those of what waits when the process ends run after the desk's

@@ -1,140 +1,14 @@
-#include "api/desk.h"
-
-#include <gtest/gtest.h>
-
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-#include <chrono>
-#include <condition_variable>
 #include <latch>
-#include <mutex>
 #include <new>
-#include <optional>
 
+#include "api/desk_fixture.h"
 #include "base/limits.h"
-#include "engine/fake/fake_engine.h"
 
 namespace fermata::api {
 namespace {
 
-namespace asio = boost::asio;
-
-// The engine thread passes it in each step; a test may hold it there.
-class Gate {
- public:
-  void pass() {
-    std::unique_lock lock(mutex_);
-    ++n_came_;
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return n_came_ <= n_may_pass_; });
-  }
-  // Returns when the engine thread stands here: there must be something that runs.
-  void close() { let_pass(1); }
-  // The one that stands here, and `n` - 1 more; the next one stands.
-  void let_pass(std::uint64_t n) {
-    std::unique_lock lock(mutex_);
-    n_may_pass_ = n_may_pass_ == kAll ? n_came_ : n_may_pass_ + n;
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return n_came_ > n_may_pass_; });
-  }
-  void open() {
-    std::lock_guard lock(mutex_);
-    n_may_pass_ = kAll;
-    changed_.notify_all();
-  }
-
- private:
-  static constexpr std::uint64_t kAll = UINT64_MAX;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::uint64_t n_came_ = 0;
-  std::uint64_t n_may_pass_ = kAll;
-};
-
 struct ThrowingTemplate final : ChatTemplate {
   Result<std::string> apply(const std::vector<ChatMessage>&) const override { throw std::bad_alloc(); }
-};
-
-// A desk over a core with the fake engine. Everything of the desk runs in the test's thread, inside run() and until().
-class DeskTest : public ::testing::Test {
- protected:
-  DeskTest() { desk_.serve(core_, nullptr, "fake", ""); }
-  ~DeskTest() override { gate_.open(); }
-
-  template <class T>
-  T run(asio::awaitable<T> work) {
-    std::optional<T> result;
-    asio::co_spawn(io_, into(std::move(work), result), asio::detached);
-    until([&] { return result.has_value(); });
-    return *std::move(result);
-  }
-  template <class T>
-  static asio::awaitable<void> into(asio::awaitable<T> work, std::optional<T>& result) {
-    result.emplace(co_await std::move(work));
-  }
-  template <class Condition>
-  void until(Condition holds) {
-    for (int i = 0; i < 100'000 && !holds(); ++i) io_.run_one_for(std::chrono::milliseconds(1));
-    ASSERT_TRUE(holds()) << "nothing came of it";
-  }
-
-  FakeOptions roomy() {
-    FakeOptions options;
-    options.n_cells = 1 << 17;
-    options.on_compute = [this](std::size_t) { gate_.pass(); };
-    return options;
-  }
-
-  // Endless, as far as a test goes, unless it is to be short.
-  static constexpr std::int32_t kEndless = 1 << 16;
-  static Call call(std::int32_t n_tokens = kEndless) {
-    Call call;
-    call.route = Route::kCompletions;
-    call.has_prompt_tokens = true;
-    call.prompt_tokens = {TokenId{1}, TokenId{2}};
-    call.request.n_tokens_max = n_tokens;
-    call.request.sampling.ignore_eos = true;
-    call.has_seed = true;
-    return call;
-  }
-  std::shared_ptr<Dossier> open(Call what, const Principal& who = {}, std::string digest = "a") {
-    Result<Desk::Opened> opened = run(desk_.open(std::move(what), who, std::move(digest)));
-    EXPECT_TRUE(opened.has_value()) << opened.error().message;
-    return opened->dossier;
-  }
-  void until_ended(const std::shared_ptr<Dossier>& dossier) {
-    until([&] { return dossier->recording.ended(); });
-  }
-  static Principal of_tenant(std::string tenant, std::string name = "key") {
-    return {std::move(name), std::move(tenant), {Scope::kUse}};
-  }
-
-  // While the engine thread stands at the gate: no more calls of this kind are taken.
-  void fill_work_lane() {
-    while (core_.status(kNobody).poll() == std::nullopt) {
-    }
-  }
-  void fill_control_lane() {
-    while (core_.pause(kNobody).poll() == std::nullopt) {
-    }
-  }
-  // Returns when what filled the lanes was taken.
-  void open_gate() {
-    gate_.open();
-    while (await(core_.status(kNobody)).error().code == Code::kBusy ||
-           await(core_.pause(kNobody)).error().code == Code::kBusy) {
-    }
-  }
-  static constexpr GenerationId kNobody{UINT64_MAX};
-
-  SystemClock clock_;
-  Gate gate_;
-  asio::io_context io_;
-  asio::executor_work_guard<asio::io_context::executor_type> works_{io_.get_executor()};
-  Core core_{std::make_unique<FakeEngine>(roomy()), clock_};
-  Desk desk_{io_.get_executor(), clock_, {}};
 };
 
 TEST_F(DeskTest, AGenerationIsRecordedToItsEnd) {
@@ -255,8 +129,8 @@ TEST_F(DeskTest, ACancelByANameUsedAgainHitsTheOneThatComes) {
   EXPECT_FALSE(desk_.may_come("client:story", {})) << "nobody asked again";
   std::optional<Result<Desk::Opened>> second;
   asio::co_spawn(io_, into(desk_.open(named, {}, "b"), second), asio::detached);
-  io_.poll_one();
-  ASSERT_FALSE(second);
+  until([&] { return desk_.n_running() == 1; });
+  ASSERT_FALSE(second) << "it is being prepared";
   EXPECT_TRUE(desk_.may_come("client:story", {}));
   ASSERT_TRUE(desk_.cancel_unborn("story", {}));
   until([&] { return second.has_value(); });
@@ -351,146 +225,6 @@ TEST_F(DeskTest, WorkIsMoreThanTheBytesOfTexts) {
   EXPECT_GT(n_work(few), limits::kLongJobBytes);
 }
 
-class SessionTest : public DeskTest {
- protected:
-  static Call in_session(OnNewMessage policy, std::int32_t n_tokens = kEndless) {
-    Call message = call(n_tokens);
-    message.fermata.session = "talk";
-    message.fermata.on_new_message = policy;
-    return message;
-  }
-};
-
-TEST_F(SessionTest, ANewMessageReplacesTheAnswerBeforeIt) {
-  const auto first = open(in_session(OnNewMessage::kCancel));
-  const auto second = open(in_session(OnNewMessage::kCancel, 5));
-  EXPECT_EQ(first->recording.end()->reason, EndReason::kReplaced);
-  until_ended(second);
-  EXPECT_EQ(second->recording.end()->reason, EndReason::kLength);
-}
-
-TEST_F(SessionTest, OrPausesIt) {
-  const auto first = open(in_session(OnNewMessage::kPause));
-  const auto second = open(in_session(OnNewMessage::kPause, 5));
-  EXPECT_NE(first->recording.pause(), nullptr);
-  until_ended(second);
-  EXPECT_NE(first->recording.pause(), nullptr);
-}
-
-TEST_F(SessionTest, APauseLeavesWhatIsQueuedInTheQueue) {
-  const auto first = open(in_session(OnNewMessage::kQueue));
-  const auto queued = open(in_session(OnNewMessage::kQueue, 5));
-  const auto third = open(in_session(OnNewMessage::kPause));
-  EXPECT_NE(first->recording.pause(), nullptr) << "it ran";
-  EXPECT_FALSE(queued->recording.ended()) << "nobody asked to replace it";
-  until([&] { return third->recording.state() == State::kRunning; });
-
-  // The first goes, but the third runs: it is not yet the turn of the one between them.
-  ASSERT_TRUE(run(desk_.cancel(first, EndReason::kCancelled)));
-  for (int i = 0; i < 200; ++i) io_.run_one_for(std::chrono::milliseconds(1));
-  EXPECT_EQ(queued->core_id, kNoGeneration);
-  ASSERT_TRUE(run(desk_.cancel(third, EndReason::kCancelled)));
-  until_ended(queued);
-  EXPECT_EQ(queued->recording.end()->reason, EndReason::kLength);
-}
-
-TEST_F(SessionTest, WhatIsHeldDoesNotBeginWhenItsTurnComes) {
-  const auto first = open(in_session(OnNewMessage::kQueue));
-  const auto queued = open(in_session(OnNewMessage::kQueue, 5));
-  EXPECT_FALSE(desk_.hold(first)) << "it runs";
-  ASSERT_TRUE(desk_.hold(queued));
-  EXPECT_EQ(queued->recording.wait_reason(), WaitReason::kUser);
-  ASSERT_TRUE(run(desk_.cancel(first, EndReason::kCancelled)));
-  const auto beside = open(call(50));
-  until_ended(beside);
-  EXPECT_EQ(queued->core_id, kNoGeneration);
-  EXPECT_EQ(desk_.n_running(), 0u) << "a drain does not wait for it";
-  ASSERT_TRUE(run(desk_.resume(queued, "", "a")));
-  until_ended(queued);
-  EXPECT_EQ(queued->recording.end()->reason, EndReason::kLength);
-}
-
-TEST_F(SessionTest, WhatIsHeldWhileItMakesRoomDoesNotBeginEither) {
-  const auto first = open(in_session(OnNewMessage::kCancel));
-  gate_.close();
-  std::optional<Result<Desk::Opened>> opened;
-  asio::co_spawn(io_, into(desk_.open(in_session(OnNewMessage::kCancel), {}, "a"), opened), asio::detached);
-  until([&] { return desk_.all({}).size() == 2; });
-  const auto second = desk_.all({}).back();
-  ASSERT_TRUE(desk_.hold(second));
-  open_gate();
-  until([&] { return opened.has_value(); });
-  EXPECT_TRUE(first->recording.ended());
-  EXPECT_EQ(second->core_id, kNoGeneration);
-}
-
-TEST_F(SessionTest, OfTwoResumedAtOnceOneRuns) {
-  const auto first = open(in_session(OnNewMessage::kPause));
-  const auto second = open(in_session(OnNewMessage::kPause));
-  ASSERT_TRUE(run(desk_.pause(second, WaitReason::kUser)));
-  std::optional<Result<void>> one, other;
-  asio::co_spawn(io_, into(desk_.resume(first, "", "a"), one), asio::detached);
-  asio::co_spawn(io_, into(desk_.resume(second, "", "a"), other), asio::detached);
-  until([&] { return one && other; });
-  EXPECT_TRUE(*one);
-  EXPECT_EQ(other->error().code, Code::kWrongState);
-}
-
-TEST_F(SessionTest, WhatCannotBePausedNowEndsTheNewMessageAtOnce) {
-  const auto first = open(in_session(OnNewMessage::kPause));
-  gate_.close();
-  fill_control_lane();
-  for (const OnNewMessage policy : {OnNewMessage::kPause, OnNewMessage::kCancel})
-    EXPECT_EQ(run(desk_.open(in_session(policy), {}, "a")).error().code, Code::kBusy);
-  EXPECT_EQ(desk_.all({}).size(), 1u) << "nothing is left of them";
-  open_gate();
-  until_ended(open(in_session(OnNewMessage::kCancel, 5)));
-}
-
-TEST_F(SessionTest, WhoReadsOneThatCannotStartIsTold) {
-  const auto first = open(in_session(OnNewMessage::kCancel));
-  const auto beside = open(call());  // keeps the engine in steps
-  gate_.close();
-  Call next = in_session(OnNewMessage::kCancel, 5);
-  next.fermata.idempotency_key = "k";
-  std::optional<Result<Desk::Opened>> opened;
-  asio::co_spawn(io_, into(desk_.open(next, {}, "body"), opened), asio::detached);
-  until([&] { return desk_.all({}).size() == 3; });
-  const Result<Desk::Opened> again = run(desk_.open(next, {}, "body"));
-  ASSERT_TRUE(again && again->is_repeat);
-  gate_.let_pass(1);  // the cancel is taken; its answer is not looked at yet
-  fill_work_lane();
-  until([&] { return opened.has_value(); });
-  EXPECT_EQ(opened->error().code, Code::kBusy);
-  ASSERT_TRUE(again->dossier->recording.ended());
-  EXPECT_EQ(again->dossier->recording.end()->reason, EndReason::kError);
-  EXPECT_EQ(again->dossier->recording.end()->error.code, Code::kBusy);
-  open_gate();
-  const auto later = open(next, {}, "body");
-  EXPECT_NE(later, again->dossier) << "the key is free again";
-  until_ended(later);
-}
-
-TEST_F(SessionTest, AReplacementReplacesWhatIsQueuedToo) {
-  const auto first = open(in_session(OnNewMessage::kQueue));
-  const auto queued = open(in_session(OnNewMessage::kQueue, 5));
-  const auto third = open(in_session(OnNewMessage::kCancel, 5));
-  EXPECT_EQ(first->recording.end()->reason, EndReason::kReplaced);
-  EXPECT_EQ(queued->recording.end()->reason, EndReason::kReplaced);
-  until_ended(third);
-}
-
-TEST_F(SessionTest, OrWaitsForAllBeforeIt) {
-  const auto first = open(in_session(OnNewMessage::kQueue, 2000));
-  const auto second = open(in_session(OnNewMessage::kQueue, 5));
-  const auto third = open(in_session(OnNewMessage::kQueue, 5));
-  ASSERT_TRUE(run(desk_.cancel(second, EndReason::kCancelled)));
-  EXPECT_EQ(second->recording.end()->n_generated, 0);
-  until_ended(third);
-  EXPECT_TRUE(first->recording.ended());
-  EXPECT_EQ(third->recording.text().rows.size(), 5u);
-}
-
 TEST_F(DeskTest, WhatIsForgottenIsGoneAndNotUnknown) {
   DeskOptions options;
   options.finished_kept = milliseconds(0);
@@ -565,22 +299,6 @@ TEST_F(DeskTest, WhoseReaderLeftBeforeItsPauseWasReachedGoesOn) {
   EXPECT_EQ(dossier->recording.end()->reason, EndReason::kLength);
 }
 
-TEST_F(SessionTest, WhoseReaderLeftGoesOnOnceNoOtherRuns) {
-  Call message = in_session(OnNewMessage::kPause, 5000);
-  message.fermata.on_disconnect = OnDisconnect::kContinue;
-  const auto dossier = open(message);
-  std::size_t cursor = 0;
-  desk_.reader_comes(dossier, &cursor);
-  until([&] { return dossier->waits_for_its_reader(); });
-  const auto other = open(in_session(OnNewMessage::kPause));
-  desk_.reader_leaves(dossier, &cursor, true);
-  desk_.sweep();
-  EXPECT_EQ(await(core_.status(dossier->core_id))->state, State::kPaused) << "two would run";
-  ASSERT_TRUE(run(desk_.cancel(other, EndReason::kCancelled)));
-  desk_.sweep();
-  until_ended(dossier);
-}
-
 TEST_F(DeskTest, ADrainingDeskTakesNoMore) {
   const auto dossier = open(call());
   desk_.begin_drain();
@@ -588,16 +306,6 @@ TEST_F(DeskTest, ADrainingDeskTakesNoMore) {
   EXPECT_EQ(desk_.n_running(), 1u);
   ASSERT_TRUE(run(desk_.cancel(dossier, EndReason::kShutdown)));
   EXPECT_EQ(desk_.n_alive(), 0u);
-}
-
-TEST_F(SessionTest, ACapHoldsForThoseThatComeAtOnce) {
-  const auto first = open(in_session(OnNewMessage::kQueue));
-  while (desk_.n_alive() + 1 < limits::kAlivePerKeyMax) open(in_session(OnNewMessage::kQueue));  // these only wait
-  std::vector<std::optional<Result<Desk::Opened>>> opened(2);
-  for (auto& one : opened) asio::co_spawn(io_, into(desk_.open(call(), {}, "a"), one), asio::detached);
-  until([&] { return opened[0] && opened[1]; });
-  EXPECT_NE(opened[0]->has_value(), opened[1]->has_value());
-  EXPECT_EQ(desk_.n_alive(), limits::kAlivePerKeyMax);
 }
 
 TEST_F(DeskTest, BadRequestsLeaveNothingBehind) {

@@ -1,0 +1,175 @@
+// At most one generation of a session runs, whatever is paused, resumed, cancelled or held.
+#include "api/desk_fixture.h"
+#include "base/limits.h"
+
+namespace fermata::api {
+namespace {
+
+class SessionTest : public DeskTest {
+ protected:
+  static Call in_session(OnNewMessage policy, std::int32_t n_tokens = kEndless) {
+    Call message = call(n_tokens);
+    message.fermata.session = "talk";
+    message.fermata.on_new_message = policy;
+    return message;
+  }
+};
+
+TEST_F(SessionTest, ANewMessageReplacesTheAnswerBeforeIt) {
+  const auto first = open(in_session(OnNewMessage::kCancel));
+  const auto second = open(in_session(OnNewMessage::kCancel, 5));
+  EXPECT_EQ(first->recording.end()->reason, EndReason::kReplaced);
+  until_ended(second);
+  EXPECT_EQ(second->recording.end()->reason, EndReason::kLength);
+}
+
+TEST_F(SessionTest, OrPausesIt) {
+  const auto first = open(in_session(OnNewMessage::kPause));
+  const auto second = open(in_session(OnNewMessage::kPause, 5));
+  EXPECT_NE(first->recording.pause(), nullptr);
+  until_ended(second);
+  EXPECT_NE(first->recording.pause(), nullptr);
+}
+
+TEST_F(SessionTest, APauseLeavesWhatIsQueuedInTheQueue) {
+  const auto first = open(in_session(OnNewMessage::kQueue));
+  const auto queued = open(in_session(OnNewMessage::kQueue, 5));
+  const auto third = open(in_session(OnNewMessage::kPause));
+  EXPECT_NE(first->recording.pause(), nullptr) << "it ran";
+  EXPECT_FALSE(queued->recording.ended()) << "nobody asked to replace it";
+  until([&] { return third->recording.state() == State::kRunning; });
+
+  // The first goes, but the third runs: it is not yet the turn of the one between them.
+  ASSERT_TRUE(run(desk_.cancel(first, EndReason::kCancelled)));
+  for (int i = 0; i < 200; ++i) io_.run_one_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(queued->core_id, kNoGeneration);
+  ASSERT_TRUE(run(desk_.cancel(third, EndReason::kCancelled)));
+  until_ended(queued);
+  EXPECT_EQ(queued->recording.end()->reason, EndReason::kLength);
+}
+
+TEST_F(SessionTest, WhatIsHeldDoesNotBeginWhenItsTurnComes) {
+  const auto first = open(in_session(OnNewMessage::kQueue));
+  const auto queued = open(in_session(OnNewMessage::kQueue, 5));
+  EXPECT_FALSE(desk_.hold(first)) << "it runs";
+  ASSERT_TRUE(desk_.hold(queued));
+  EXPECT_EQ(queued->recording.wait_reason(), WaitReason::kUser);
+  ASSERT_TRUE(run(desk_.cancel(first, EndReason::kCancelled)));
+  const auto beside = open(call(50));
+  until_ended(beside);
+  EXPECT_EQ(queued->core_id, kNoGeneration);
+  EXPECT_EQ(desk_.n_running(), 0u) << "a drain does not wait for it";
+  ASSERT_TRUE(run(desk_.resume(queued, "", "a")));
+  until_ended(queued);
+  EXPECT_EQ(queued->recording.end()->reason, EndReason::kLength);
+}
+
+TEST_F(SessionTest, WhatIsHeldWhileItMakesRoomDoesNotBeginEither) {
+  const auto first = open(in_session(OnNewMessage::kCancel));
+  gate_.close();
+  std::optional<Result<Desk::Opened>> opened;
+  asio::co_spawn(io_, into(desk_.open(in_session(OnNewMessage::kCancel), {}, "a"), opened), asio::detached);
+  until([&] { return desk_.all({}).size() == 2; });
+  const auto second = desk_.all({}).back();
+  ASSERT_TRUE(desk_.hold(second));
+  open_gate();
+  until([&] { return opened.has_value(); });
+  EXPECT_TRUE(first->recording.ended());
+  EXPECT_EQ(second->core_id, kNoGeneration);
+}
+
+TEST_F(SessionTest, OfTwoResumedAtOnceOneRuns) {
+  const auto first = open(in_session(OnNewMessage::kPause));
+  const auto second = open(in_session(OnNewMessage::kPause));
+  ASSERT_TRUE(run(desk_.pause(second, WaitReason::kUser)));
+  std::optional<Result<void>> one, other;
+  asio::co_spawn(io_, into(desk_.resume(first, "", "a"), one), asio::detached);
+  asio::co_spawn(io_, into(desk_.resume(second, "", "a"), other), asio::detached);
+  until([&] { return one && other; });
+  EXPECT_TRUE(*one);
+  EXPECT_EQ(other->error().code, Code::kWrongState);
+}
+
+TEST_F(SessionTest, WhatCannotBePausedNowEndsTheNewMessageAtOnce) {
+  const auto first = open(in_session(OnNewMessage::kPause));
+  gate_.close();
+  fill_control_lane();
+  for (const OnNewMessage policy : {OnNewMessage::kPause, OnNewMessage::kCancel})
+    EXPECT_EQ(run(desk_.open(in_session(policy), {}, "a")).error().code, Code::kBusy);
+  EXPECT_EQ(desk_.all({}).size(), 1u) << "nothing is left of them";
+  open_gate();
+  until_ended(open(in_session(OnNewMessage::kCancel, 5)));
+}
+
+TEST_F(SessionTest, WhoReadsOneThatCannotStartIsTold) {
+  const auto first = open(in_session(OnNewMessage::kCancel));
+  const auto beside = open(call());  // keeps the engine in steps
+  gate_.close();
+  Call next = in_session(OnNewMessage::kCancel, 5);
+  next.fermata.idempotency_key = "k";
+  std::optional<Result<Desk::Opened>> opened;
+  asio::co_spawn(io_, into(desk_.open(next, {}, "body"), opened), asio::detached);
+  until([&] { return desk_.all({}).size() == 3; });
+  const Result<Desk::Opened> again = run(desk_.open(next, {}, "body"));
+  ASSERT_TRUE(again && again->is_repeat);
+  gate_.let_pass(1);  // the cancel is taken; its answer is not looked at yet
+  fill_work_lane();
+  until([&] { return opened.has_value(); });
+  EXPECT_EQ(opened->error().code, Code::kBusy);
+  ASSERT_TRUE(again->dossier->recording.ended());
+  EXPECT_EQ(again->dossier->recording.end()->reason, EndReason::kError);
+  EXPECT_EQ(again->dossier->recording.end()->error.code, Code::kBusy);
+  open_gate();
+  const auto later = open(next, {}, "body");
+  EXPECT_NE(later, again->dossier) << "the key is free again";
+  until_ended(later);
+}
+
+TEST_F(SessionTest, AReplacementReplacesWhatIsQueuedToo) {
+  const auto first = open(in_session(OnNewMessage::kQueue));
+  const auto queued = open(in_session(OnNewMessage::kQueue, 5));
+  const auto third = open(in_session(OnNewMessage::kCancel, 5));
+  EXPECT_EQ(first->recording.end()->reason, EndReason::kReplaced);
+  EXPECT_EQ(queued->recording.end()->reason, EndReason::kReplaced);
+  until_ended(third);
+}
+
+TEST_F(SessionTest, OrWaitsForAllBeforeIt) {
+  const auto first = open(in_session(OnNewMessage::kQueue, 2000));
+  const auto second = open(in_session(OnNewMessage::kQueue, 5));
+  const auto third = open(in_session(OnNewMessage::kQueue, 5));
+  ASSERT_TRUE(run(desk_.cancel(second, EndReason::kCancelled)));
+  EXPECT_EQ(second->recording.end()->n_generated, 0);
+  until_ended(third);
+  EXPECT_TRUE(first->recording.ended());
+  EXPECT_EQ(third->recording.text().rows.size(), 5u);
+}
+
+TEST_F(SessionTest, WhoseReaderLeftGoesOnOnceNoOtherRuns) {
+  Call message = in_session(OnNewMessage::kPause, 5000);
+  message.fermata.on_disconnect = OnDisconnect::kContinue;
+  const auto dossier = open(message);
+  std::size_t cursor = 0;
+  desk_.reader_comes(dossier, &cursor);
+  until([&] { return dossier->waits_for_its_reader(); });
+  const auto other = open(in_session(OnNewMessage::kPause));
+  desk_.reader_leaves(dossier, &cursor, true);
+  desk_.sweep();
+  EXPECT_EQ(await(core_.status(dossier->core_id))->state, State::kPaused) << "two would run";
+  ASSERT_TRUE(run(desk_.cancel(other, EndReason::kCancelled)));
+  desk_.sweep();
+  until_ended(dossier);
+}
+
+TEST_F(SessionTest, ACapHoldsForThoseThatComeAtOnce) {
+  const auto first = open(in_session(OnNewMessage::kQueue));
+  while (desk_.n_alive() + 1 < limits::kAlivePerKeyMax) open(in_session(OnNewMessage::kQueue));  // these only wait
+  std::vector<std::optional<Result<Desk::Opened>>> opened(2);
+  for (auto& one : opened) asio::co_spawn(io_, into(desk_.open(call(), {}, "a"), one), asio::detached);
+  until([&] { return opened[0] && opened[1]; });
+  EXPECT_NE(opened[0]->has_value(), opened[1]->has_value());
+  EXPECT_EQ(desk_.n_alive(), limits::kAlivePerKeyMax);
+}
+
+}  // namespace
+}  // namespace fermata::api
