@@ -27,6 +27,9 @@ inline boost::asio::awaitable<void> refuse(Exchange& exchange, const Error& erro
 Result<std::int64_t> number_parameter(const HttpRequest& request, std::string_view name, std::int64_t otherwise,
                                       std::int64_t least, std::int64_t most);
 
+// What stands at the first `*` of the route's pattern.
+inline std::string_view name_in_path(const HttpRequest& request) { return request.parts.front(); }
+
 Error invalid(std::string_view field, std::string message, std::string detail = {});
 
 }  // namespace fermata::api

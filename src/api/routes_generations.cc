@@ -17,10 +17,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-std::string_view view(const HttpRequest& request) { return request.parts.front(); }
-
 HttpResponse get(Desk& desk, const HttpRequest& request) {
-  const auto found = desk.find(view(request), request.principal);
+  const auto found = desk.find(name_in_path(request), request.principal);
   return found ? json_response(generation_object(desk, **found)) : error_response(found.error());
 }
 
@@ -82,14 +80,11 @@ struct ResumeCall {
 };
 
 Result<ResumeCall> parse_resume(std::string_view body) {
+  const Result<json::object> object = parse_control(body);
+  if (!object) return object.error();
   ResumeCall call;
-  if (body.empty()) return call;
-  if (const Result<void> fits = check_control_size(body); !fits) return fits.error();
-  const Result<json::value> value = parse_json(body);
-  if (!value) return value.error();
-  if (!value->is_object()) return Error{Code::kInvalidArgument, "the body must be an object", in_words(*value)};
   Complaints complaints;
-  FieldReader fields(value->get_object(), "", complaints);
+  FieldReader fields(*object, "", complaints);
   call.pause_id = fields.string("pause_id", limits::kNameBytesMax).value_or("");
   call.stream = fields.boolean("stream").value_or(false);
   call.wait = fields.boolean("wait").value_or(false);
@@ -97,9 +92,7 @@ Result<ResumeCall> parse_resume(std::string_view body) {
     complaints.add({Code::kStale, "the generation has another version", "it has 1", false, "if_version"});
   for (const std::string_view later : {"edits", "inject", "sampling", "decisions"})
     if (fields.any(later)) fields.complain(later, "is not supported yet");
-  constexpr std::string_view kKnown[] = {"pause_id", "stream", "wait",     "if_version",
-                                         "edits",    "inject", "sampling", "decisions"};
-  fields.refuse_unread(kKnown);
+  fields.refuse_unread();
   if (complaints.any()) return complaints.first();
   return call;
 }
@@ -118,7 +111,7 @@ asio::awaitable<void> resume(Desk& desk, std::shared_ptr<Dossier> dossier, Resum
 }
 
 asio::awaitable<void> resume_by_generation(Desk& desk, HttpRequest request, Exchange& exchange) {
-  const auto found = desk.find(view(request), request.principal);
+  const auto found = desk.find(name_in_path(request), request.principal);
   if (!found) co_return co_await refuse(exchange, found.error());
   Result<ResumeCall> call = parse_resume(request.body);
   if (!call) co_return co_await refuse(exchange, call.error());
@@ -137,7 +130,7 @@ asio::awaitable<void> resume_by_pause(Desk& desk, HttpRequest request, Exchange&
   co_await resume(desk, *found, *std::move(call), digest(request.body), exchange);
 }
 
-HttpResponse paused_response(const Desk& desk, const Dossier& dossier) {
+HttpResponse reached_response(const Desk& desk, const Dossier& dossier) {
   const PauseTicket* ticket = dossier.recording.pause();
   // It may have been resumed by another call by now; then its last pause is what was reached.
   if (!ticket && !dossier.recording.tickets().empty()) ticket = &dossier.recording.tickets().back();
@@ -146,13 +139,13 @@ HttpResponse paused_response(const Desk& desk, const Dossier& dossier) {
 }
 
 asio::awaitable<void> pause(Desk& desk, HttpRequest request, Exchange& exchange) {
-  const auto found = desk.find(view(request), request.principal);
+  const auto found = desk.find(name_in_path(request), request.principal);
   if (!found) co_return co_await refuse(exchange, found.error());
   const Result<void> well = check_no_fields(request.body);
   if (!well) co_return co_await refuse(exchange, well.error());
   const Result<void> paused = co_await desk.pause(*found, WaitReason::kUser);
   if (!paused) co_return co_await refuse(exchange, paused.error());
-  co_await exchange.respond(paused_response(desk, **found));
+  co_await exchange.respond(reached_response(desk, **found));
 }
 
 HttpResponse will_be_cancelled(std::string_view client_id) {
@@ -164,9 +157,9 @@ HttpResponse will_be_cancelled(std::string_view client_id) {
 asio::awaitable<void> cancel(Desk& desk, HttpRequest request, Exchange& exchange) {
   const Result<void> well = check_no_fields(request.body);
   if (!well) co_return co_await refuse(exchange, well.error());
-  const auto found = desk.find(view(request), request.principal);
-  if (desk.may_come(view(request), request.principal)) {
-    const std::string_view client_id = view(request).substr(kClientPrefix.size());
+  const auto found = desk.find(name_in_path(request), request.principal);
+  if (desk.may_come(name_in_path(request), request.principal)) {
+    const std::string_view client_id = name_in_path(request).substr(kClientPrefix.size());
     const Result<void> noted = desk.cancel_unborn(client_id, request.principal);
     if (!noted) co_return co_await refuse(exchange, noted.error());
     co_return co_await exchange.respond(will_be_cancelled(client_id));
@@ -192,7 +185,7 @@ json::object row_object(Position position, const JournalRow& row, const Vocabula
 
 // The journal, as far as it may be seen: held-back tokens are not in it.
 HttpResponse tokens(Desk& desk, const HttpRequest& request) {
-  const auto found = desk.find(view(request), request.principal);
+  const auto found = desk.find(name_in_path(request), request.principal);
   if (!found) return error_response(found.error());
   const Result<std::int64_t> from = number_parameter(request, "from", 0, 0, limits::kTokensMax);
   const Result<std::int64_t> limit =
@@ -235,7 +228,7 @@ HttpResponse inspection_response(Desk& desk, const Dossier& dossier, const Inspe
 }
 
 asio::awaitable<void> inspect(Desk& desk, HttpRequest request, Exchange& exchange) {
-  const auto found = desk.find(view(request), request.principal);
+  const auto found = desk.find(name_in_path(request), request.principal);
   if (!found) co_return co_await refuse(exchange, found.error());
   const Result<std::int64_t> n_next =
       number_parameter(request, "top", limits::kInspectTopDefault, 0, limits::kTopLogprobsMax);

@@ -63,7 +63,7 @@ HttpResponse list_models(Desk& desk, const HttpRequest&) {
 
 HttpResponse get_model(Desk& desk, const HttpRequest& request) {
   Call call;
-  call.model = request.parts.front();
+  call.model = name_in_path(request);
   const Result<void> known = desk.check_model(call);
   return known ? json_response(model_object(desk)) : error_response(known.error());
 }
@@ -77,18 +77,16 @@ struct TokenizeCall {
 
 // As llama-server has it.
 Result<TokenizeCall> parse_tokenize(std::string_view body) {
-  const Result<json::value> value = parse_json(body);
-  if (!value) return value.error();
-  if (!value->is_object()) return invalid(kWholeBody, "the body must be an object", in_words(*value));
+  const Result<json::object> object = parse_object(body);
+  if (!object) return object.error();
   Complaints complaints;
-  FieldReader fields(value->get_object(), "", complaints);
+  FieldReader fields(*object, "", complaints);
   TokenizeCall call;
   call.content = fields.string("content", limits::kTokenizeBytesMax).value_or("");
   call.add_special = fields.boolean("add_special").value_or(false);
   call.parse_special = fields.boolean("parse_special").value_or(true);
   call.with_pieces = fields.boolean("with_pieces").value_or(false);
-  constexpr std::string_view kKnown[] = {"content", "add_special", "parse_special", "with_pieces"};
-  fields.refuse_unread(kKnown);
+  fields.refuse_unread();
   if (complaints.any()) return complaints.first();
   return call;
 }
@@ -135,14 +133,12 @@ asio::awaitable<void> tokenize(Desk& desk, HttpRequest request, Exchange& exchan
 
 // {"tokens": […]} -> {"content": "…"}; what is no UTF-8 shows as U+FFFD.
 HttpResponse text_of(const Vocabulary& vocabulary, std::string_view body) {
-  const Result<json::value> value = parse_json(body);
-  if (!value) return error_response(value.error());
-  if (!value->is_object()) return error_response(invalid(kWholeBody, "the body must be an object", in_words(*value)));
+  const Result<json::object> object = parse_object(body);
+  if (!object) return error_response(object.error());
   Complaints complaints;
-  FieldReader fields(value->get_object(), "", complaints);
+  FieldReader fields(*object, "", complaints);
   const json::array* tokens = fields.array("tokens");
-  constexpr std::string_view kKnown[] = {"tokens"};
-  fields.refuse_unread(kKnown);
+  fields.refuse_unread();
   if (!tokens) fields.refuse_missing("tokens");
   if (complaints.any()) return error_response(complaints.first());
   TextStream text(std::make_shared<const StopSet>(std::vector<std::string>{}));

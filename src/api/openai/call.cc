@@ -88,8 +88,7 @@ void read_stream(FieldReader& body, Call& call) {
   FieldReader options(*object, "stream_options", body.complaints());
   call.include_usage = options.boolean("include_usage").value_or(false);
   options.ignore("include_obfuscation");
-  static constexpr std::string_view kKnown[] = {"include_usage", "include_obfuscation"};
-  options.refuse_unread(kKnown);
+  options.refuse_unread();
 }
 
 // How many alternatives the route's own fields ask for; nothing if they ask for no log-probabilities.
@@ -138,15 +137,11 @@ std::optional<std::string> read_name(FieldReader& reader, std::string_view name)
   return text;
 }
 
-Result<Call> read_call(Route route, const json::value& body) {
-  if (!body.is_object())
-    return Error{Code::kInvalidArgument,
-                 "the body must be a JSON object; it is " + in_words(body),
-                 {},
-                 false,
-                 std::string(kWholeBody)};
+Result<Call> parse_call(Route route, std::string_view body) {
+  const Result<json::object> object = parse_object(body);
+  if (!object) return object.error();
   Complaints complaints;
-  FieldReader reader(body.get_object(), "", complaints);
+  FieldReader reader(*object, "", complaints);
   Call call;
   call.route = route;
   const std::vector<std::string_view> known = known_names(route);
@@ -164,15 +159,9 @@ Result<Call> read_call(Route route, const json::value& body) {
   read_stream(reader, call);
   read_logprobs(reader, call);
   read_fermata(reader, call);
-  reader.refuse_unread(known);  // the table knows it, and no code enforces it
+  reader.refuse_unread();  // the table knows it, and no code enforces it
   if (complaints.any()) return complaints.first();
   return call;
-}
-
-Result<Call> parse_call(Route route, std::string_view body) {
-  auto value = parse_json(body);
-  if (!value) return std::move(value).error();
-  return read_call(route, *value);
 }
 
 }  // namespace fermata::api

@@ -57,6 +57,5 @@ struct Call {
 // with kInvalidArgument whose `field` names it (fields.h); so is one that nobody knows. Pure, thread-safe; linear in
 // the body.
 Result<Call> parse_call(Route route, std::string_view body);
-Result<Call> read_call(Route route, const json::value& body);  // the same, once it is JSON
 
 }  // namespace fermata::api

@@ -2,13 +2,10 @@
 #include <utility>
 
 #include "api/openai/call_parts.h"
-#include "api/openai/fields.h"
 #include "base/limits.h"
 
 namespace fermata::api {
 namespace {
-
-constexpr std::string_view kPrefix = "fermata.";
 
 template <class Enum, std::size_t n>
 Enum read_choice(FieldReader& options, std::string_view name, const std::string_view (&words)[n],
@@ -88,10 +85,7 @@ void read_fermata(FieldReader& body, Call& call) {
   read_metadata(options, out);
   read_scheduling(options, call.request);
   check_together(options, call);
-  std::vector<std::string_view> known;
-  for (const Field& field : fields())
-    if (field.name.starts_with(kPrefix)) known.push_back(field.name.substr(kPrefix.size()));
-  options.refuse_unread(known);
+  options.refuse_unread();
 }
 
 }  // namespace fermata::api

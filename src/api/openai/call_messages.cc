@@ -20,8 +20,7 @@ void read_part(const json::value& value, const std::string& path, Complaints& co
   if (!text) return part.complain("text", "must be a string");
   content += *text;
   part.ignore("cache_control");  // prefixes are found without
-  static constexpr std::string_view kKnown[] = {"type", "text", "cache_control"};
-  part.refuse_unread(kKnown);
+  part.refuse_unread();
 }
 
 void read_content(FieldReader& message, ChatMessage& out) {
@@ -70,8 +69,7 @@ ChatMessage read_message(const json::object& object, const std::string& path, Co
   check_empty(message);
   message.ignore("name");               // no template shows it
   message.ignore("reasoning_content");  // a past thought is not shown to the model again
-  static constexpr std::string_view kKnown[] = {"role", "content", "name", "tool_calls", "reasoning_content"};
-  message.refuse_unread(kKnown);
+  message.refuse_unread();
   return out;
 }
 

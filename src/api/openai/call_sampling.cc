@@ -160,11 +160,9 @@ std::string read_response_format(FieldReader& body) {
     FieldReader inner(*wrapper, "response_format.json_schema", body.complaints());
     schema = schema_text(inner, "schema");
     for (const std::string_view harmless : {"name", "description", "strict"}) inner.ignore(harmless);
-    static constexpr std::string_view kKnown[] = {"schema", "name", "description", "strict"};
-    inner.refuse_unread(kKnown);
+    inner.refuse_unread();
   }
-  static constexpr std::string_view kKnown[] = {"type", "json_schema", "schema"};
-  format.refuse_unread(kKnown);
+  format.refuse_unread();
   return schema;
 }
 

@@ -248,6 +248,17 @@ Result<json::value> parse_json(std::string_view text) {
   return parser.handler().release();
 }
 
+Result<json::object> parse_object(std::string_view text) {
+  Result<json::value> value = parse_json(text);
+  if (!value) return std::move(value).error();
+  if (value->is_object()) return std::move(value->get_object());
+  return Error{Code::kInvalidArgument,
+               "the body must be a JSON object; it is " + in_words(*value),
+               {},
+               false,
+               std::string(kWholeBody)};
+}
+
 std::string to_text(const json::value& value) {
   std::string out;
   append_value(out, value);
@@ -401,10 +412,11 @@ void FieldReader::refuse_unknown(std::span<const std::string_view> known) {
   }
 }
 
-void FieldReader::refuse_unread(std::span<const std::string_view> known) {
+void FieldReader::refuse_unread() {
   for (const auto& [key, value] : *object_) {
     const std::string_view name(key.data(), key.size());
-    if (!read_.contains(name)) return unknown(name, known);
+    if (read_.contains(name)) continue;
+    return unknown(name, std::vector<std::string_view>(read_.begin(), read_.end()));
   }
 }
 

@@ -25,6 +25,8 @@ inline constexpr std::string_view kWholeBody = "body";
 // deeper than limits::kJsonDepthMax, the same key twice in one object (two readers would see two requests), a number
 // that is none. kTooLarge (field kWholeBody) over limits::kJsonBytesMax.
 Result<json::value> parse_json(std::string_view text);
+// The same of a text that must be an object, or kInvalidArgument (field kWholeBody).
+Result<json::object> parse_object(std::string_view text);
 
 // A double shows as the shortest decimal that reads back as it (0.7, not 7E-1); what JSON cannot say (inf, nan) as
 // null.
@@ -75,8 +77,8 @@ class FieldReader {
 
   // Complains about the first field that is none of `known`, with the nearest as a hint.
   void refuse_unknown(std::span<const std::string_view> known);
-  // About the first that nobody has read, whatever it is.
-  void refuse_unread(std::span<const std::string_view> known);
+  // About the first that nobody has read; the known ones are then those that were asked for.
+  void refuse_unread();
 
  private:
   void wrong(std::string_view name, const std::string& wanted, const json::value& is);

@@ -97,6 +97,17 @@ TEST(ParseJson, ReadsDoublesExactly) {
     EXPECT_EQ(parse_json("[" + std::string(text) + "]")->at(0).get_double(), std::strtod(text.data(), nullptr)) << text;
 }
 
+TEST(ParseObject, TakesNothingElseAndSaysWhatItIs) {
+  EXPECT_EQ(parse_object(R"({"a":1})")->at("a"), 1);
+  for (const std::string_view text : {"[]", "5", "null", "\"x\"", "{", ""}) {
+    const auto refused = parse_object(text);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().code, Code::kInvalidArgument) << text;
+    EXPECT_EQ(refused.error().field, kWholeBody) << text;
+  }
+  EXPECT_NE(parse_object("[]").error().message.find("it is an array"), std::string::npos);
+}
+
 TEST(ToText, EscapesWhatJsonForbidsAndNothingElse) {
   std::string out;
   append_quoted(out, std::string_view("\"\\\n\r\t\0\x1f/é\x7f", 11));
@@ -122,7 +133,7 @@ TEST_F(Reading, NullReadsAsAbsent) {
   auto fields = reader(R"({"a":null,"b":null})");
   EXPECT_FALSE(fields.integer("a", 0, 9));
   EXPECT_FALSE(fields.string("b", 9));
-  fields.refuse_unread({});
+  fields.refuse_unread();
   EXPECT_EQ(complaint(), "");
 }
 
@@ -174,9 +185,14 @@ TEST_F(Reading, AnUnknownFieldGetsTheNearestAsAHint) {
   reader(R"({"":1})").refuse_unknown(kKnown);
   EXPECT_EQ(complaints_.first().field, "\"\"") << "a refusal always names a field";
   complaints_ = {};
-  auto fields = reader(R"({"top_p":1})");
-  fields.refuse_unread(kKnown);
-  EXPECT_TRUE(complaints_.any()) << "known to the table, and read by nobody";
+}
+
+TEST_F(Reading, WhatNobodyAskedForIsUnknownAndWhatWasAskedForIsTheHint) {
+  auto fields = reader(R"({"top_q":1,"seed":2})");
+  EXPECT_EQ(fields.integer("seed", 0, 9), 2);
+  EXPECT_FALSE(fields.number("top_p", 0, 1)) << "absent, but asked for";
+  fields.refuse_unread();
+  EXPECT_EQ(complaint(), "unknown field top_q; did you mean top_p?");
 }
 
 TEST_F(Reading, QuotesLittleOfALongValueAndCutsNoCharacter) {
