@@ -100,6 +100,25 @@ json::object generation_object(const Desk& desk, const Dossier& dossier) {
   return object;
 }
 
+json::object inspection_object(Desk& desk, const Dossier& dossier, const Inspection& seen, const Principal& who) {
+  // Not from the recording: it may have been resumed behind the look, and what gave way to others has no pause there.
+  const bool withheld = seen.n_bytes_held > 0 && !who.may(Scope::kReview);
+  const bool shown = seen.has_logits && !withheld;
+  json::array next;
+  for (const TokenLogprob& candidate : shown ? seen.next : std::vector<TokenLogprob>()) {
+    json::object one{{"id", raw(candidate.token)}, {"logprob", candidate.logprob}};
+    one["bytes"] = bytes_array(desk.core().vocabulary().bytes(candidate.token));
+    next.emplace_back(std::move(one));
+  }
+  const PauseTicket* ticket = dossier.recording.pause();
+  json::object object{{"object", "inspection"}, {"id", dossier.id()}, {"has_logits", seen.has_logits}};
+  object["pause"] = ticket ? json::value(pause_object(desk, dossier, *ticket)) : json::value();
+  object["withheld"] = withheld;
+  object["entropy"] = shown ? json::value(seen.next_entropy) : json::value();
+  object["next"] = std::move(next);
+  return object;
+}
+
 json::array bytes_array(std::string_view bytes) {
   json::array numbers;
   for (const char byte : bytes) numbers.emplace_back(static_cast<unsigned char>(byte));

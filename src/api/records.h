@@ -12,6 +12,9 @@ namespace fermata::api {
 // WIRE section 6. What is held back is in neither: counts of it are.
 json::object generation_object(const Desk& desk, const Dossier& dossier);
 json::object pause_object(const Desk& desk, const Dossier& dossier, const PauseTicket& ticket);
+// What could come next in a paused one, for `who`. While text was held back where it was looked at, that would tell of
+// the text: only a reviewer sees it. The desk is ready.
+json::object inspection_object(Desk& desk, const Dossier& dossier, const Inspection& seen, const Principal& who);
 // An entry of the log as /events tells it: {"type", "generation", …}.
 json::object entry_object(const Desk& desk, const Dossier& dossier, std::size_t entry);
 // Of a generation that stands in this pause.

@@ -208,25 +208,6 @@ HttpResponse tokens(Desk& desk, const HttpRequest& request) {
   return json_response(answer);
 }
 
-// While text is held back, what could come next would tell of it: only a reviewer sees that.
-HttpResponse inspection_response(Desk& desk, const Dossier& dossier, const Inspection& seen, const Principal& who) {
-  const Vocabulary& vocabulary = desk.core().vocabulary();
-  const PauseTicket* ticket = dossier.recording.pause();
-  const bool withheld = ticket && ticket->record.n_bytes_held > 0 && !who.may(Scope::kReview);
-  json::array next;
-  for (const TokenLogprob& candidate : withheld ? std::vector<TokenLogprob>() : seen.next) {
-    json::object one{{"id", raw(candidate.token)}, {"logprob", candidate.logprob}};
-    one["bytes"] = bytes_array(vocabulary.bytes(candidate.token));
-    next.emplace_back(std::move(one));
-  }
-  json::object answer{{"object", "inspection"}, {"id", dossier.id()}, {"has_logits", !seen.next.empty()}};
-  answer["pause"] = ticket ? json::value(pause_object(desk, dossier, *ticket)) : json::value();
-  answer["withheld"] = withheld;
-  answer["entropy"] = withheld ? json::value() : json::value(seen.next_entropy);
-  answer["next"] = std::move(next);
-  return json_response(answer);
-}
-
 asio::awaitable<void> inspect(Desk& desk, HttpRequest request, Exchange& exchange) {
   const auto found = desk.find(name_in_path(request), request.principal);
   if (!found) co_return co_await refuse(exchange, found.error());
@@ -235,7 +216,7 @@ asio::awaitable<void> inspect(Desk& desk, HttpRequest request, Exchange& exchang
   if (!n_next) co_return co_await refuse(exchange, n_next.error());
   const Result<Inspection> seen = co_await desk.inspect(*found, static_cast<std::int32_t>(*n_next));
   if (!seen) co_return co_await refuse(exchange, seen.error());
-  co_await exchange.respond(inspection_response(desk, **found, *seen, request.principal));
+  co_await exchange.respond(json_response(inspection_object(desk, **found, *seen, request.principal)));
 }
 
 }  // namespace

@@ -33,7 +33,9 @@ struct Inspection {
   Status status;
   std::vector<JournalRow> last_rows;  // the last ones, oldest first
   Position n_rows_sent = 0;           // journal rows from here on are held back: not for whoever reads the stream
-  std::vector<TokenLogprob> next;     // what could come, most likely first; empty while the prompt is not computed
+  std::size_t n_bytes_held = 0;       // text held back at this point: then `next` is not for them either
+  bool has_logits = false;            // the two below are known: not while the prompt is not computed
+  std::vector<TokenLogprob> next;     // what could come, most likely first
   float next_entropy = 0;             // nats
 };
 

@@ -162,8 +162,10 @@ void EngineLoop::answer_inspections(Live& live) {
     const std::size_t n_wanted = static_cast<std::size_t>(std::clamp(inspect.n_rows, 0, limits::kInspectRowsMax));
     const std::size_t n_rows = std::min(rows.size(), n_wanted);
     answer.n_rows_sent = generation.n_rows_out();
+    answer.n_bytes_held = generation.pause_record().n_bytes_held;
+    answer.has_logits = generation.has_logits();
     answer.last_rows.assign(rows.end() - static_cast<std::ptrdiff_t>(n_rows), rows.end());
-    if (generation.has_logits()) {
+    if (answer.has_logits) {
       const std::span<const float> logits = generation.held_logits();
       answer.next =
           log_softmax_top(logits, static_cast<std::size_t>(std::clamp(inspect.n_next, 0, limits::kTopLogprobsMax)));

@@ -215,6 +215,8 @@ def test_inspect_and_tokens(tiny):
     name = paused["fermata"]["generations"][0]
     seen = tiny.get(f"/v1/generations/{name}/inspect?top=3").ok()
     assert seen == tiny.get(f"/v1/generations/{name}/inspect?top=3").ok(), "looking changes nothing"
+    none = tiny.get(f"/v1/generations/{name}/inspect?top=0").ok()
+    assert none == {**seen, "next": []} and none["has_logits"] and none["entropy"] > 0
     assert len(seen["next"]) == 3 and seen["pause"]["pause_id"] == paused["choices"][0]["pause"]["pause_id"]
     tiny.post("/v1/resume", {"pause_id": seen["pause"]["pause_id"], "wait": True})
     done = tiny.wait_for(name, "finished")

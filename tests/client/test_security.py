@@ -133,6 +133,21 @@ def test_events_are_a_tenants_own(keyed):
     assert refused.value.response.status_code == 401
 
 
+def test_what_comes_after_text_that_is_held_back_is_a_reviewers(keyed):
+    keyed.key = keyed.keys["ann"]
+    body = {"prompt": "x", "grammar": "cycle:97,98", "stop": ["babc"], "max_tokens": 50}
+    for pause_at, is_held in ((3, True), (1, False)):  # "aba", of which "ba" may become a stop string; "a"
+        fermata = {"pause_at": pause_at, "on_pause": "return"}
+        paused = keyed.post("/v1/completions", {**body, "fermata": fermata}).ok()
+        name, pause = paused["fermata"]["generations"][0], paused["choices"][0]["pause"]
+        assert (pause["held_bytes"] > 0) == is_held
+        mine = keyed.get(f"/v1/generations/{name}/inspect").ok()
+        assert mine["withheld"] == is_held == (mine["next"] == []) == (mine["entropy"] is None) and mine["has_logits"]
+        theirs = keyed.get(f"/v1/generations/{name}/inspect", key=keyed.keys["bob"]).ok()
+        assert not theirs["withheld"] and theirs["next"] and theirs["entropy"] is not None
+        keyed.cancel(name).ok()
+
+
 def test_scopes(keyed):
     assert keyed.get("/v1/models", key=keyed.keys["rev"]).status == 403, "review does not contain use"
     assert keyed.post("/v1/completions", ONE, key=keyed.keys["rev"]).status == 403

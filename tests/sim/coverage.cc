@@ -86,6 +86,7 @@ constexpr std::array kRequired{
     Required{"inspection: logits were held", 10},
     Required{"inspection: took a row", 10},
     Required{"inspection: no logits", 10},
+    Required{"inspection: text was held", 10},
     Required{"reader slow", 5},
     Required{"reader gone", 10},
     Required{"stop string matched", 10},

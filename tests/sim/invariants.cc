@@ -214,10 +214,16 @@ void Watch::on_inspection(const Inspection& inspection) {
   for (const JournalRow& row : inspection.last_rows) check_row(position++, row);
   if (status.state == State::kFinished) return;
   claim_frozen(status.n_generated);
-  if (inspection.next.empty()) return coverage_->count("inspection: no logits");
+  const auto k = static_cast<std::size_t>(status.n_generated);
+  const std::size_t n_raw = k == 0 ? 0 : reference().bytes_end[k - 1];
+  SIM_EXPECT(inspection.n_bytes_held == n_raw - reference().text_after(k, false).n_bytes_out, where());
+  if (inspection.n_bytes_held > 0) coverage_->count("inspection: text was held");
+  if (!inspection.has_logits) {
+    SIM_EXPECT(inspection.next.empty(), "tokens that could come without their logits" + where());
+    return coverage_->count("inspection: no logits");
+  }
   const bool is_told = !frozen_.empty() && !frozen_.back().resumed;  // else its reader lags behind
   if (is_told) coverage_->count(frozen_.back().has_logits ? "inspection: logits were held" : "inspection: took a row");
-  const auto k = static_cast<std::size_t>(status.n_generated);
   SIM_EXPECT(status.computed == n_rows || status.computed == 0, "logits of an uncomputed token" + where());
   if (k >= reference().tokens.size()) return;
   const ReferenceToken& should = reference().tokens[k];

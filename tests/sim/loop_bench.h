@@ -56,9 +56,9 @@ class LoopBench {
     post(Cancel{id, reason, reply});
     return reply;
   }
-  Reply<Inspection> inspect(GenerationId id) {
+  Reply<Inspection> inspect(GenerationId id, std::int32_t n_next = 8) {
     Reply<Inspection> reply;
-    post(Inspect{id, 8, 8, reply});
+    post(Inspect{id, 8, n_next, reply});
     return reply;
   }
 

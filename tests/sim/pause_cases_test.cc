@@ -114,6 +114,60 @@ TEST_F(HeldText, AContentFilterReleasesNothing) {
   EXPECT_EQ(client.heard.text, "Hello");
 }
 
+// What could come next tells of text that is held. Who decides whether to show it cannot ask afterwards: it may go on
+// by then, or be paused by nobody.
+TEST_F(HeldText, AnInspectionSaysHowMuchIsHeldThoughAResumeIsBehindIt) {
+  Request request = with_stops({"\nUser:"});
+  request.pause_at = 8;
+  LoopBench bench(says("Hello\nUser: x"));
+  Client client = bench.submit(request);
+  bench.run(client);
+  const auto seen = bench.inspect(client.id);
+  const auto resumed = bench.resume(client.id);
+  bench.turn();
+  const auto inspection = seen.poll();
+  ASSERT_TRUE(inspection && *inspection && resumed.poll());
+  EXPECT_EQ((*inspection)->n_bytes_held, 3u);
+  EXPECT_TRUE((*inspection)->has_logits);
+}
+
+TEST_F(HeldText, AnInspectionOfAPreemptedOneSaysHowMuchIsHeld) {
+  FakeOptions options = says("Hello\nUser: and so");
+  options.n_cells = 24;  // both grow until one has to give way
+  LoopBench bench(options);
+  Client client = bench.submit(with_stops({"\nUser: and so on"}, 20));
+  Request urgent = greedy({TokenId{3}}, 20);
+  urgent.sampling.ignore_eos = true;
+  urgent.priority = 1;
+  Client other = bench.submit(urgent);
+  for (auto state = State::kQueued; state != State::kPaused;) {
+    const auto status = bench.status(client.id);
+    bench.turn();
+    bench.read(other);
+    ASSERT_TRUE(other.heard.ends.empty());
+    state = (*status.poll())->state;
+  }
+  const auto seen = bench.inspect(client.id);
+  bench.turn();
+  const auto inspection = seen.poll();
+  ASSERT_TRUE(inspection && *inspection);
+  EXPECT_EQ((*inspection)->status.wait_reason, WaitReason::kPreempted);
+  EXPECT_EQ((*inspection)->n_bytes_held, static_cast<std::size_t>((*inspection)->status.n_generated) - 5);
+}
+
+TEST_F(HeldText, WhoAsksForNoTokenIsToldThatThereAreLogits) {
+  LoopBench bench(says("Hello"));
+  Request request = with_stops({});
+  request.pause_at = 2;
+  Client client = bench.submit(request);
+  bench.run(client);
+  const auto seen = bench.inspect(client.id, 0);
+  bench.turn();
+  const auto inspection = seen.poll();
+  ASSERT_TRUE(inspection && *inspection);
+  EXPECT_TRUE((*inspection)->next.empty() && (*inspection)->has_logits);
+}
+
 // ------------------------------------------------------------------------------------------ calls that arrive together
 
 // Two that decode together, so that a pause finds its rows in a step that is not aborted.
