@@ -45,8 +45,11 @@ class Server {
     return outcome_;
   }
 
+  // What works for requests reads the vocabulary and the samplers, which go with the core. The core's thread calls into
+  // the io_context until it is joined, and into nothing of the desk but by that.
   ~Server() {
-    core_.reset();  // its thread calls into the io_context no more
+    if (desk_) desk_->lanes().join();
+    core_.reset();
     desk_.reset();
   }
 
@@ -155,7 +158,7 @@ asio::awaitable<void> Server::stop() {
     co_await desk_->cancel_all(EndReason::kShutdown);
     desk_->end_following();
   }
-  co_await listener_->stop(milliseconds(limits::kHttpLingerMs));
+  co_await listener_->stop(options_.linger);
   io_.stop();
 }
 

@@ -34,6 +34,7 @@ struct ServerOptions {
   Duration drain = seconds(30);  // what runs may take to end when the server is told to stop
   Duration keep_alive = milliseconds(limits::kKeepAliveMs);  // a stream is never silent for longer
   Duration pause_wait = milliseconds(limits::kPauseWaitMs);  // what a whole answer waits through a pause
+  Duration linger = milliseconds(limits::kHttpLingerMs);     // what clients may take to close when it stops
   LoopOptions loop;
 };
 
