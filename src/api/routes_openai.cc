@@ -131,6 +131,15 @@ asio::awaitable<void> tokenize(Desk& desk, HttpRequest request, Exchange& exchan
   co_await respond_from_lanes(desk, request.body.size(), work, exchange);
 }
 
+Error too_long_text() {
+  return {
+      Code::kTooLarge,
+      "tokens have a text of more than " + std::to_string(limits::kDetokenizeBytesMax) + " bytes; ask for parts of it",
+      {},
+      false,
+      "tokens"};
+}
+
 // {"tokens": […]} -> {"content": "…"}; what is no UTF-8 shows as U+FFFD.
 HttpResponse text_of(const Vocabulary& vocabulary, std::string_view body) {
   const Result<json::object> object = parse_object(body);
@@ -148,6 +157,7 @@ HttpResponse text_of(const Vocabulary& vocabulary, std::string_view body) {
     if (!id || *id < 0 || *id >= vocabulary.n_tokens())
       return error_response(invalid("tokens", "tokens must be ids of this model's vocabulary", in_words(token)));
     content += text.push(vocabulary.bytes(TokenId{static_cast<std::int32_t>(*id)})).released;
+    if (content.size() > limits::kDetokenizeBytesMax) return error_response(too_long_text());
   }
   content += text.finish().released;
   return json_response(json::object{{"content", content}});

@@ -79,7 +79,7 @@ inline constexpr std::int32_t kCompletionLogprobsMax = 5;    // `logprobs` of /v
 inline constexpr std::int64_t kTimeoutMsMax = 7LL * 24 * 3600 * 1000;
 inline constexpr std::int32_t kPriorityMax = 1000;  // and the least is -kPriorityMax
 
-// --- http: what comes in over a socket (src/api/listener.h)
+// --- http: what comes in over a socket (src/api/http)
 inline constexpr std::size_t kHttpHeaderBytesMax = 32 * 1024;          // request line and headers of one request
 inline constexpr std::size_t kHttpHeadersMax = 100;                    // their number
 inline constexpr std::size_t kHttpQueryParametersMax = 64;             // of one request
@@ -115,16 +115,17 @@ inline constexpr std::int64_t kFinishedKeptMs = 3'600'000;                // an 
 inline constexpr std::size_t kFinishedKept = 2000;                        // and so many of them
 inline constexpr std::size_t kFinishedBytesMax = std::size_t{256} << 20;  // all recordings together
 inline constexpr std::size_t kForgottenIdsMax = 20'000;                   // known as gone; others are not found
-inline constexpr std::int64_t kIdempotencyKeptMs = 86'400'000;  // a key, after its generation was forgotten
-inline constexpr std::size_t kIdempotencyKeysKept = 20'000;     // of these
+inline constexpr std::int64_t kIdempotencyKeptMs = 86'400'000;            // a key, after its generation was forgotten
+inline constexpr std::size_t kIdempotencyKeysKept = 20'000;               // of these
 inline constexpr std::int64_t kTombstoneMs = 60'000;                      // a cancel that came before its request
 inline constexpr std::size_t kTombstonesMax = 4096;
 inline constexpr std::size_t kTombstonesPerTenantMax = 256;
-inline constexpr std::size_t kTokenizeBytesMax = 1024 * 1024;   // of one text: the answer is many times as long
-inline constexpr std::size_t kLongJobBytes = 64 * 1024;         // a text that does not get the last free thread
-inline constexpr std::size_t kMessageWorkBytes = 1024;          // what a message costs beside its text, as text
-inline constexpr std::size_t kGrammarWork = 16;                 // a byte of a grammar or schema, in bytes of text
-inline constexpr std::size_t kJobPassedMax = 16;                // then a longer job is before all shorter ones
+inline constexpr std::size_t kTokenizeBytesMax = 1024 * 1024;  // of one text: the answer is many times as long
+inline constexpr std::size_t kDetokenizeBytesMax = 4 << 20;  // of the text of some tokens, which the answer holds twice
+inline constexpr std::size_t kLongJobBytes = 64 * 1024;      // a text that does not get the last free thread
+inline constexpr std::size_t kMessageWorkBytes = 1024;       // what a message costs beside its text, as text
+inline constexpr std::size_t kGrammarWork = 16;              // a byte of a grammar or schema, in bytes of text
+inline constexpr std::size_t kJobPassedMax = 16;             // then a longer job is before all shorter ones
 inline constexpr std::size_t kControlBodyBytesMax = 64 * 1024;  // of pause, cancel, resume: read by the io thread
 inline constexpr std::size_t kAlivePerKeyMax = 2048;
 inline constexpr std::size_t kPausedPerKeyMax = 1024;

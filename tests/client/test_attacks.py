@@ -44,6 +44,16 @@ def test_a_long_text_is_not_tokenised_into_a_gigabyte(tiny):
     assert tiny.post("/tokenize", {"content": ""}).ok() == {"tokens": []}
 
 
+def test_a_text_of_many_long_tokens(tiny):
+    pieces = tiny.post("/tokenize", {"content": " the information" * 3 + " " * 64, "with_pieces": True}).ok()["tokens"]
+    longest = max(pieces, key=lambda token: len(token["piece"]))
+    n = (4 << 20) // len(longest["piece"])
+    assert len(tiny.post("/detokenize", {"tokens": [longest["id"]] * n}).ok()["content"]) == n * len(longest["piece"])
+    refused = tiny.post("/detokenize", {"tokens": [longest["id"]] * (n + 1)})
+    assert (refused.status, refused.error["code"], refused.error["param"]) == (400, "too_large", "tokens")
+    assert str(4 << 20) in refused.error["message"]
+
+
 @pytest.mark.parametrize("route,body,field", [
     ("/v1/completions", {"prompt": "a" * (1 << 22)}, "prompt"),
     ("/v1/completions", {"prompt": [1] * 600}, "prompt")])
