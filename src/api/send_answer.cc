@@ -64,7 +64,7 @@ AnswerText text_until(const Dossier& dossier, std::size_t log_end) {
   return text;
 }
 
-HttpResponse paused_response(Desk& desk, const Dossier& dossier, const PauseTicket& ticket) {
+HttpResponse whole_until(Desk& desk, const Dossier& dossier, const PauseTicket& ticket) {
   return json_response(paused_answer(dossier.head, text_until(dossier, ticket.log_end),
                                      pause_object(desk, dossier, ticket), usage_at(dossier, ticket.record),
                                      desk.core().vocabulary()));
@@ -74,7 +74,7 @@ HttpResponse paused_response(Desk& desk, const Dossier& dossier, const PauseTick
 class Reading {
  public:
   Reading(Desk& desk, std::shared_ptr<Dossier> dossier, std::size_t from, Exchange& exchange)
-      : desk_(desk), dossier_(std::move(dossier)), exchange_(exchange), cursor(from) {
+      : cursor(from), desk_(desk), dossier_(std::move(dossier)), exchange_(exchange) {
     desk_.reader_comes(dossier_, &cursor);
     exchange_.on_gone([weak = std::weak_ptr<Dossier>(dossier_)] {
       if (const auto alive = weak.lock()) alive->changed.notify();
@@ -84,14 +84,13 @@ class Reading {
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
 
+  std::size_t cursor;  // entries of the log that it has
+  bool got_all = false;
+
  private:
   Desk& desk_;
   std::shared_ptr<Dossier> dossier_;
   Exchange& exchange_;
-
- public:
-  std::size_t cursor;
-  bool got_all = false;
 };
 
 }  // namespace
@@ -148,7 +147,7 @@ asio::awaitable<void> send_whole(Desk& desk, std::shared_ptr<Dossier> dossier, s
     returned = returned_pause(*dossier, from);
   }
   if (returned) {
-    response = paused_response(desk, *dossier, *returned);
+    response = whole_until(desk, *dossier, *returned);
   } else if (recording.ended()) {
     const FinishEvent& end = *recording.end();
     response = finish_reason(end.reason)

@@ -4,8 +4,6 @@ By itself a twentieth of the real thing: paused 9 s, cut after 3 s, kept alive e
 one (make long): cut after 60 s, kept alive every 15 s. The pause is counted in keep-alives, not slept.
 """
 
-import http.client
-import json
 import os
 import subprocess
 import threading
@@ -161,19 +159,6 @@ def test_openai_posts_it_once(impatient):
     assert len(impatient.get("/v1/generations").ok()["data"]) == 1
     impatient.cancel("client:python-whole").ok()
     assert pause["at"]["token"] > 0
-
-
-def test_a_pause_of_its_own_reader_has_its_own_minute(impatient):
-    """Each pause is waited for anew, and a resume in time is no error."""
-    asked = {**ENDLESS, "fermata": {"client_id": "in-time"}}
-    connection = http.client.HTTPConnection(impatient.host, impatient.port, timeout=WAIT_S)
-    connection.request("POST", "/v1/chat/completions", json.dumps(asked), {"Content-Type": "application/json"})
-    until(lambda: impatient.get("/v1/generations/client:in-time").status == 200, "it is known")
-    for _ in range(5):
-        impatient.pause("client:in-time").ok()
-        resume(impatient, "in-time")
-    answer = connection.getresponse()
-    assert answer.status == 200 and json.loads(answer.read())["usage"]["completion_tokens"] == 2500
 
 
 def test_what_is_waited_for_by_itself(start):

@@ -354,16 +354,21 @@ TEST_F(AttentionTest, AnAbortEndsTheNodeBetweenTasks) {
   }
 }
 
-// Kernels that find no memory at one of their calls, on whichever thread that is.
+// Kernels that find no memory at one of their calls, on whichever thread that is; or at a worker's first, before which
+// the caller's do not end.
 struct Failing {
   static inline const Kernels* real = nullptr;
   static inline std::atomic<int> n_calls{0};
   static inline int fails_at = -1;
+  static inline bool fails_on_worker = false;
   static inline std::atomic<bool> failed_on_worker{false};
 
   static void call() {
-    if (n_calls.fetch_add(1) != fails_at) return;
-    if (WorkerTeam::member() != 0) failed_on_worker = true;
+    const bool is_worker = WorkerTeam::member() != 0;
+    if (fails_on_worker && !is_worker) failed_on_worker.wait(false);
+    if (n_calls.fetch_add(1) != fails_at && !(fails_on_worker && is_worker)) return;
+    if (is_worker) failed_on_worker = true;
+    failed_on_worker.notify_all();
     throw std::bad_alloc();
   }
   static Kernels kernels() {
@@ -400,13 +405,12 @@ TEST_F(AttentionTest, WantOfMemoryOnAnyThreadIsAnErrorOfTheNode) {
       Failing::n_calls = 0;
       EXPECT_EQ(computer.compute(test.node()), GGML_STATUS_ALLOC_FAILED) << at << " of " << n_calls;
     }
-    for (int tries = 0; tries < 100'000 && !Failing::failed_on_worker; ++tries) {
-      Failing::fails_at = tries % n_calls;
-      Failing::n_calls = 0;
-      EXPECT_EQ(computer.compute(test.node()), GGML_STATUS_ALLOC_FAILED);
-    }
-    EXPECT_TRUE(Failing::failed_on_worker.exchange(false));
     Failing::fails_at = -1;
+    Failing::failed_on_worker = false;
+    Failing::fails_on_worker = true;
+    EXPECT_EQ(computer.compute(test.node()), GGML_STATUS_ALLOC_FAILED);
+    EXPECT_TRUE(Failing::failed_on_worker);
+    Failing::fails_on_worker = false;
     test.clear_output();
     ASSERT_EQ(computer.compute(test.node()), GGML_STATUS_SUCCESS) << "and it goes on";
     expect_plain(test, 2);
