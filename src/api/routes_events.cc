@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "api/feed.h"
 #include "api/http/silence.h"
 #include "api/http/websocket.h"
 #include "api/records.h"
@@ -40,14 +41,17 @@ Result<std::size_t> first_entry(const HttpRequest& request) {
   return from ? number : number + 1;
 }
 
+std::string_view type_at(const Dossier& dossier, std::size_t place) {
+  return entry_type(dossier.recording.log()[place]);
+}
+
 std::string entry_text(const Desk& desk, const Dossier& dossier, std::size_t place) {
-  const std::string_view type = entry_type(dossier.recording.log()[place]);
-  return "id: " + std::to_string(place) + "\nevent: " + std::string(type) +
+  return "id: " + std::to_string(place) + "\nevent: " + std::string(type_at(dossier, place)) +
          "\ndata: " + to_text(entry_object(desk, dossier, place)) + "\n\n";
 }
 
 asio::awaitable<void> events_of(Desk& desk, HttpRequest request, Exchange& exchange) {
-  Result<std::shared_ptr<Dossier>> found = desk.find(request.parts.front(), request.principal);
+  Result<std::shared_ptr<Dossier>> found = desk.find(name_in_path(request), request.principal);
   if (!found) co_return co_await refuse(exchange, found.error());
   const std::shared_ptr<Dossier> dossier = *std::move(found);
   const Result<std::size_t> from = first_entry(request);
@@ -81,6 +85,12 @@ asio::awaitable<void> events_of(Desk& desk, HttpRequest request, Exchange& excha
 
 // ------------------------------------------------------------------------------------------------------------- of all
 
+std::string all_types() {
+  std::string words;
+  for (const std::string_view type : kEntryTypes) words += (words.empty() ? "" : ", ") + std::string(type);
+  return words;
+}
+
 // Which of a tenant's events a client wants.
 class Filter {
  public:
@@ -94,7 +104,7 @@ class Filter {
       const std::size_t end = std::min(types.find(',', begin), types.size());
       const std::string type = types.substr(begin, end - begin);
       if (std::find(kEntryTypes.begin(), kEntryTypes.end(), type) == kEntryTypes.end())
-        return invalid("types", "types must be some of token, paused, resumed, finished, with commas", type);
+        return invalid("types", "types must be some of " + all_types() + ", with commas", type);
       filter.types_.insert(type);
       begin = end + 1;
     }
@@ -104,7 +114,7 @@ class Filter {
     const auto& tags = dossier.options.tags;
     return dossier.tenant == tenant_ && (!session_ || *session_ == dossier.head.session) &&
            (!tag_ || std::find(tags.begin(), tags.end(), *tag_) != tags.end()) &&
-           (types_.empty() || types_.contains(entry_type(dossier.recording.log()[place])));
+           (types_.empty() || types_.contains(type_at(dossier, place)));
   }
 
  private:
@@ -128,47 +138,56 @@ class Following {
   std::uint64_t handle_;
 };
 
-std::string lost_text(std::uint64_t n) { return R"({"type":"lost","n":)" + std::to_string(n) + "}"; }
+std::string event_text(std::string_view type, std::string_view data) {
+  return "event: " + std::string(type) + "\ndata: " + std::string(data) + "\n\n";
+}
+
+// What a stream of all events has not sent yet.
+struct Unsent {
+  explicit Unsent(Exchange& exchange) : changed(exchange.executor()) {}
+
+  bool offer(std::string_view type, std::string_view data) {
+    if (events.size() >= limits::kFeedQueueMax) return false;
+    events.push_back(event_text(type, data));
+    changed.notify();
+    return true;
+  }
+  std::string take() {
+    std::string piece;
+    for (; !events.empty() && piece.size() < limits::kStreamPieceBytesMax; events.pop_front()) piece += events.front();
+    return piece;
+  }
+
+  std::deque<std::string> events;
+  bool is_last = false;  // none will follow
+  Signal changed;
+};
 
 asio::awaitable<void> all_by_stream(Desk& desk, Filter filter, Exchange& exchange) {
-  Signal signal(exchange.executor());
-  std::deque<std::string> waiting;
-  std::uint64_t n_lost = 0;
-  bool ends = false;
+  Unsent unsent(exchange);
+  Feed feed([&](std::string_view type, std::string data) { return unsent.offer(type, data); });
   const auto follower = [&](const Dossier& dossier, std::size_t place) {
-    if (!filter.wants(dossier, place)) return;
-    if (waiting.size() >= limits::kFeedQueueMax) {
-      ++n_lost;
-      return;
-    }
-    waiting.push_back("event: " + std::string(entry_type(dossier.recording.log()[place])) +
-                      "\ndata: " + to_text(entry_object(desk, dossier, place)) + "\n\n");
-    signal.notify();
+    if (filter.wants(dossier, place)) feed.take(type_at(dossier, place), to_text(entry_object(desk, dossier, place)));
   };
   const auto on_end = [&] {
-    ends = true;
-    signal.notify();
+    unsent.is_last = true;
+    unsent.changed.notify();
   };
   const Following following(desk, follower, on_end);
-  exchange.on_gone([&signal] { signal.notify(); });
+  exchange.on_gone([&unsent] { unsent.changed.notify(); });
   bool is_here = co_await exchange.begin_stream(event_stream_head()) && co_await exchange.write(": following\n\n");
   Silence silence(desk.clock(), desk.options().keep_alive);
   while (is_here) {
-    std::string piece;
-    for (; !waiting.empty() && piece.size() < limits::kStreamPieceBytesMax; waiting.pop_front())
-      piece += waiting.front();
-    if (waiting.empty() && n_lost > 0) piece += "event: lost\ndata: " + lost_text(std::exchange(n_lost, 0)) + "\n\n";
+    const std::string piece = unsent.take();
     if (!piece.empty()) {
       is_here = co_await exchange.write(piece);
       silence.begin();
-      continue;
+    } else if (!feed.tell_lost()) {
+      if (unsent.is_last) break;
+      is_here = co_await still_here(unsent.changed, silence, exchange);
     }
-    if (ends) {
-      is_here = co_await exchange.write("event: shutdown\ndata: {\"type\":\"shutdown\"}\n\n");
-      break;
-    }
-    is_here = co_await still_here(signal, silence, exchange);
   }
+  if (is_here) is_here = co_await exchange.write(event_text("shutdown", R"({"type":"shutdown"})"));
   exchange.on_gone({});
   if (is_here) co_await exchange.end_stream();
 }
@@ -176,12 +195,9 @@ asio::awaitable<void> all_by_stream(Desk& desk, Filter filter, Exchange& exchang
 asio::awaitable<void> all_by_websocket(Desk& desk, Filter filter, Exchange& exchange) {
   const std::shared_ptr<WebSocketSession> socket = co_await exchange.accept_websocket();
   if (!socket) co_return;
-  std::uint64_t n_told = 0;
+  Feed feed([&](std::string_view, std::string data) { return socket->offer(std::move(data)); });
   const Following following(desk, [&](const Dossier& dossier, std::size_t place) {
-    if (!filter.wants(dossier, place)) return;
-    const std::uint64_t n_lost = socket->n_dropped() - n_told;
-    if (n_lost > 0 && socket->offer(lost_text(n_lost))) n_told = socket->n_dropped();
-    (void)socket->offer(to_text(entry_object(desk, dossier, place)));
+    if (filter.wants(dossier, place)) feed.take(type_at(dossier, place), to_text(entry_object(desk, dossier, place)));
   });
   while (co_await socket->receive()) {  // says nothing that is listened to yet
   }
