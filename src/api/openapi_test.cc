@@ -9,6 +9,7 @@
 
 #include "api/openai/fields.h"
 #include "api/openai/http_error.h"
+#include "api/records.h"
 #include "api/routes.h"
 
 namespace fermata::api {
@@ -83,6 +84,21 @@ TEST_F(OpenApi, HasTheFieldsOfTheTableAndNoOthers) {
     const std::string name = route == Route::kChat ? "ChatRequest" : "CompletionRequest";
     EXPECT_EQ(names_in(document.at_pointer("/components/schemas/" + name), ""), wanted);
   }
+}
+
+TEST_F(OpenApi, HasEveryTypeOfEvent) {
+  const json::value document = document_;
+  const std::set<std::string_view> wanted(kEntryTypes.begin(), kEntryTypes.end());
+  std::set<std::string_view> filtered;
+  for (const json::value& parameter : document.at_pointer("/paths/~1v1~1events/get/parameters").get_array())
+    if (parameter.at("name") == "types")
+      for (const json::value& type : parameter.at_pointer("/schema/items/enum").get_array())
+        filtered.insert(type.get_string());
+  EXPECT_EQ(filtered, wanted);
+  std::set<std::string_view> described;
+  for (const json::value& event : document.at_pointer("/components/schemas/Event/oneOf").get_array())
+    described.insert(event.at_pointer("/properties/type/const").get_string());
+  EXPECT_EQ(described, wanted);
 }
 
 TEST_F(OpenApi, HasEveryErrorWithItsStatus) {

@@ -56,13 +56,24 @@ const Endpoint* endpoint_of(std::span<const Endpoint> endpoints, std::string_vie
   return nullptr;
 }
 
+// What differs takes the place of what it differs from, however deep that stands.
+void put_over(json::object& whole, const json::object& differs) {
+  for (const auto& [key, value] : differs) {
+    json::value& place = whole[key];
+    if (place.is_object() && value.is_object())
+      put_over(place.get_object(), value.get_object());
+    else
+      place = value;
+  }
+}
+
 // The call that a "same_as" means, with what differs.
 json::object unfolded(const json::object& call, const json::object& calls) {
   const json::value* other = call.if_contains("same_as");
   if (other == nullptr) return call;
   json::object whole = calls.at(other->get_string()).get_object();
-  for (const auto& [key, value] : call)
-    if (key != "same_as") whole[key] = value;
+  put_over(whole, call);
+  whole.erase("same_as");
   return whole;
 }
 
