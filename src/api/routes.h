@@ -7,7 +7,8 @@
 
 namespace fermata::api {
 
-// What is served, by groups. The desk and the source outlive the router.
+// What is served, by groups. The desk outlives the router.
+
 // Everything but health answers 503 until the desk is ready.
 Handler when_ready(Desk& desk, Handler handler);
 // For what is answered from what is known.

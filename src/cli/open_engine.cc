@@ -26,6 +26,14 @@ Result<KvType> parse_kv(const std::string& name) {
   return Error{Code::kInvalidArgument, "--kv takes f16, bf16 or q8_0, or two of them as K/V", name, false};
 }
 
+// Of the operator, if there is one. Before the model, which takes longer.
+Result<std::optional<std::string>> read_chat_template(const EngineFlags& flags) {
+  if (flags.chat_template_file.empty()) return std::optional<std::string>();
+  Result<std::string> text = read_file(flags.chat_template_file, limits::kChatTemplateBytesMax);
+  if (!text) return text.error();
+  return std::optional(*std::move(text));
+}
+
 }  // namespace
 
 Result<LlamaOptions> llama_options(const EngineFlags& flags) {
@@ -112,15 +120,11 @@ void EngineFlags::add_chat_template_to(CLI::App& app) {
 }
 
 Result<OpenedEngine> open_engine(const EngineFlags& flags) {
+  const Result<std::optional<std::string>> source = read_chat_template(flags);
+  if (!source) return source.error();
   OpenedEngine opened;
-  std::string source;
-  if (!flags.chat_template_file.empty()) {  // before the model, which takes longer
-    Result<std::string> text = read_file(flags.chat_template_file, limits::kChatTemplateBytesMax);
-    if (!text) return text.error();
-    source = *std::move(text);
-  }
   if (flags.engine == "fake") {
-    if (!flags.chat_template_file.empty())
+    if (*source)
       return Error{Code::kInvalidArgument, "--chat-template-file needs a model; the scripted engine has no dialogues",
                    flags.chat_template_file, false};
     FakeOptions options;
@@ -133,15 +137,15 @@ Result<OpenedEngine> open_engine(const EngineFlags& flags) {
   Result<std::unique_ptr<LlamaEngine>> engine = load_llama(*options);
   if (!engine) return engine.error();
   const llama_model* model = (*engine)->model();
-  auto chat =
-      flags.chat_template_file.empty() ? make_llama_chat_template(model) : make_llama_chat_template(model, source);
-  if (!chat && !flags.chat_template_file.empty())
+  auto chat = *source ? make_llama_chat_template(model, **source) : make_llama_chat_template(model);
+  if (chat) {
+    opened.chat = *std::move(chat);
+  } else if (*source) {
     return Error{Code::kInvalidArgument, flags.chat_template_file + ": " + chat.error().message, chat.error().detail,
                  false};
-  if (chat)
-    opened.chat = *std::move(chat);
-  else
+  } else {
     opened.no_chat = chat.error();
+  }
   opened.engine = *std::move(engine);
   return opened;
 }

@@ -49,6 +49,15 @@ std::string_view chat_in_words(std::string_view origin) {
   return origin == "file" ? "the template of --chat-template-file" : "no template: /v1/completions alone";
 }
 
+// A call that is answered: without a template there are no dialogues.
+std::string call_to_try(const Readiness& now) {
+  const std::string head = "curl " + now.url + "/v1/";
+  const std::string type = "completions -H 'Content-Type: application/json' \\\n            -d '{";
+  if (now.chat_origin.empty()) return head + type + R"("prompt": "The sky is blue because", "stream": true}')";
+  return head + "chat/" + type +
+         R"("messages": [{"role": "user", "content": "Why is the sky blue?"}], "stream": true}')";
+}
+
 void tell_ready(const Readiness& now) {
   const EngineInfo& info = now.info;
   const std::string& url = now.url;
@@ -57,13 +66,11 @@ void tell_ready(const Readiness& now) {
       "  exact   %s: %s\n"
       "  pool    %d tokens, shared by all generations\n"
       "  chat    %s\n"
-      "  try     curl %s/v1/chat/completions -H 'Content-Type: application/json' \\\n"
-      "            -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Why is the sky blue?\"}], \"stream\": "
-      "true}'\n"
+      "  try     %s\n"
       "  pause   curl -X POST -H 'Content-Type: application/json' %s/v1/generations/GEN_ID/pause   (then .../resume)\n"
       "  stop    Ctrl-C\n",
       now.model.c_str(), url.c_str(), info.exactness.with_neighbours ? "yes" : "no", info.exactness.why.c_str(),
-      info.n_cells, std::string(chat_in_words(now.chat_origin)).c_str(), url.c_str(), url.c_str());
+      info.n_cells, std::string(chat_in_words(now.chat_origin)).c_str(), call_to_try(now).c_str(), url.c_str());
   std::fflush(stdout);
 }
 

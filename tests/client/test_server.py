@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import subprocess
 
 import pytest
 
@@ -13,6 +14,17 @@ LONG = {"prompt": "long", "max_tokens": 8000, "ignore_eos": True, "seed": 9, "st
 
 
 # --------------------------------------------------------------------------------------------------------- beginning
+
+
+@pytest.mark.parametrize("flags", [["--engine", "fake"], ["-m", tiny_model()]])
+def test_the_call_it_says_to_try_is_answered(start, flags):
+    server = start(*flags).ready()
+    until(lambda: "stop    Ctrl-C" in "".join(server.log), "it has said all")
+    said = "".join(server.log)
+    call = said[said.index("curl "):said.index("  pause ")]
+    tried = subprocess.run(call, shell=True, capture_output=True, text=True, timeout=WAIT_S)
+    assert tried.returncode == 0 and "data: [DONE]" in tried.stdout, tried.stdout + tried.stderr
+    assert '"error"' not in tried.stdout
 
 
 def test_503_while_the_model_is_loaded(start):
