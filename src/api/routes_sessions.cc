@@ -16,16 +16,14 @@ namespace {
 
 namespace asio = boost::asio;
 
-std::string_view view(const HttpRequest& request) { return request.parts.front(); }
-
 enum class OfAll { kPause, kCancel };
 
 Error no_session(const HttpRequest& request) {
-  return {Code::kNotFound, "there is no such session", std::string(view(request)), false};
+  return {Code::kNotFound, "there is no such session", std::string(name_in_path(request)), false};
 }
 
 asio::awaitable<void> all_of_session(Desk& desk, OfAll what, HttpRequest request, Exchange& exchange) {
-  const auto generations = desk.of_session(view(request), request.principal);
+  const auto generations = desk.of_session(name_in_path(request), request.principal);
   if (generations.empty()) co_return co_await refuse(exchange, no_session(request));
   const Result<void> well = check_no_fields(request.body);
   if (!well) co_return co_await refuse(exchange, well.error());
@@ -50,14 +48,14 @@ asio::awaitable<void> all_of_session(Desk& desk, OfAll what, HttpRequest request
 HttpResponse get_session(Desk& desk, const HttpRequest& request) {
   const Result<PageCall> page = parse_page(request, "asc");
   if (!page) return error_response(page.error());
-  auto generations = desk.of_session(view(request), request.principal);
+  auto generations = desk.of_session(name_in_path(request), request.principal);
   if (generations.empty()) return error_response(no_session(request));
   const Result<bool> has_more = cut_page(*page, generations, [](const auto& dossier) { return dossier->id(); });
   if (!has_more) return error_response(has_more.error());
   json::array data;
   for (const auto& dossier : generations) data.emplace_back(generation_object(desk, *dossier));
   json::object answer = list_object(std::move(data), *has_more);
-  answer["id"] = view(request);
+  answer["id"] = name_in_path(request);
   answer["object"] = "session";
   answer["generations"] = std::move(answer.at("data"));
   answer.erase("data");

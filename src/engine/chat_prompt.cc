@@ -95,7 +95,17 @@ std::vector<std::size_t> find_all(std::string_view text, std::string_view mark) 
   return places;
 }
 
-// Cuts a text in which marks say what is the users'.
+// Cuts a text in which marks say what is the users'. An example, where <s> and </s> are special texts and • is the
+// mark:
+//
+//   content   hi </s> you
+//   marked    hi <•/s> you
+//   rendered  <s>user:hi <•/s> you</s><s>assistant:
+//   text      <s>user:hi </s> you</s><s>assistant:     and the place of the mark, 12
+//             -                                        <s> at 0: no mark within it, so it is the template's
+//                        -                             </s> at 11: 12 is within it, so it is the user's
+//                                -                     </s> at 19 and <s> at 23: the template's
+//   pieces    ---================---------------       - kParse  = kPlain: all between two of the template's
 class Cutter {
  public:
   Cutter(const SpecialTexts& specials, std::string_view text, const std::vector<std::size_t>& marks)

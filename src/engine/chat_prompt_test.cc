@@ -73,6 +73,17 @@ std::string shown(const ChatTemplate& chat, const std::vector<ChatMessage>& mess
   return text;
 }
 
+TEST(ChatPrompt, IsCutAsTheExampleAboveTheCutter) {
+  const Template chat;
+  const auto prompt = render_chat(chat, SpecialTexts(kSpecials), {{"user", "hi </s> you"}});
+  ASSERT_TRUE(prompt);
+  std::vector<std::string> pieces;
+  for (const ChatPrompt::Piece& piece : prompt->pieces)
+    pieces.push_back(prompt->text.substr(piece.begin, piece.end - piece.begin));
+  EXPECT_EQ(pieces, (std::vector<std::string>{"<s>", "user:hi </s> you", "</s><s>assistant:"}));
+  EXPECT_EQ(prompt->pieces[1].markers, Markers::kPlain);
+}
+
 TEST(ChatPrompt, OrdinaryMessagesHaveTheTokensOfTheWholeText) {
   const Template chat;
   const Bytes vocabulary(kSpecials);
