@@ -24,7 +24,7 @@ def test_the_call_it_says_to_try_is_answered(start, flags):
     call = said[said.index("curl "):said.index("  pause ")]
     tried = subprocess.run(call, shell=True, capture_output=True, text=True, timeout=WAIT_S)
     assert tried.returncode == 0 and "data: [DONE]" in tried.stdout, tried.stdout + tried.stderr
-    assert '"error"' not in tried.stdout
+    assert 'data: {"error"' not in tried.stdout
 
 
 def test_503_while_the_model_is_loaded(start):
@@ -183,8 +183,8 @@ def test_a_huge_prompt_beside_a_live_stream(tiny):  # G1
     after = tiny.stats()
     assert finish_of(chunks)[0] == "length"
     assert tiny.generation(live.generation)["state"] == "running"
-    # Beside a stream a chunk has 32 rows; between any two the stream has its token.
-    n_chunks = (after["prefill_rows"] - computed) / 32
+    # Beside a stream a chunk has at most 64 rows; between any two the stream has its token.
+    n_chunks = (after["prefill_rows"] - computed) / 64
     assert n_chunks > 50 and after["decode_rows"] - decoded >= n_chunks - 2
     tiny.cancel(live.generation).ok()
     finish_of(live.chunks())
