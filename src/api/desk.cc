@@ -145,25 +145,33 @@ void Desk::end_unborn(Dossier& dossier, EndReason reason, Error error) {
 
 // ---------------------------------------------------------------------------------------------------------- forgetting
 
+// By its own names: a walk over all names for each that goes would hold up everybody.
 void Desk::forget(const std::shared_ptr<Dossier>& dossier) {
   const std::string& id = dossier->id();
   for (const PauseTicket& ticket : dossier->recording.tickets()) by_pause_.erase(ticket.id);
-  const auto drop = [&](auto& names, const auto& is_this) {
-    std::erase_if(names, [&](const auto& entry) { return is_this(entry.second); });
-  };
-  drop(by_client_id_, [&](const std::string& its) { return its == id; });
-  // Its key is not: who comes again with it must not start it again. Unless nobody had its answer.
-  const auto& end = dossier->recording.end();
-  if (end && end->reason == EndReason::kDisconnected)
-    drop(by_idempotency_key_, [&](const Remembered& its) { return its.dossier == dossier; });
-  for (auto& [key, its] : by_idempotency_key_) {
-    if (its.dossier != dossier) continue;
-    its.dossier = nullptr;
-    spent_keys_.emplace_back(clock_.now(), key);
-  }
+  const auto named = by_client_id_.find({dossier->tenant, dossier->client_id});
+  if (named != by_client_id_.end() && named->second == id) by_client_id_.erase(named);
+  forget_key_of(*dossier);
   note_forgotten({dossier->tenant, id});
   if (!dossier->client_id.empty()) note_forgotten({dossier->tenant, std::string(kClientPrefix) + dossier->client_id});
   by_id_.erase(id);
+}
+
+// Whoever comes again with its idempotency key must not start it again. Unless nobody had its answer.
+void Desk::forget_key_of(const Dossier& dossier) {
+  const auto entry = by_idempotency_key_.find(key_of(dossier));
+  if (entry == by_idempotency_key_.end() || entry->second.dossier.get() != &dossier) return;
+  const auto& end = dossier.recording.end();
+  if (end && end->reason == EndReason::kDisconnected) {
+    by_idempotency_key_.erase(entry);
+    return;
+  }
+  entry->second.dossier = nullptr;
+  spent_keys_.emplace_back(clock_.now(), entry->first);
+}
+
+Desk::Key Desk::key_of(const Dossier& dossier) {
+  return {dossier.tenant + "/" + dossier.owner, dossier.options.idempotency_key};
 }
 
 void Desk::note_forgotten(Key name) {

@@ -160,7 +160,8 @@ asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::
 // It will not start: whoever reads it already is told why, and its names and its key are free again.
 void Desk::undo(const std::shared_ptr<Dossier>& dossier, Error error) {
   if (!dossier->recording.ended()) end_unborn(*dossier, EndReason::kError, std::move(error));
-  std::erase_if(by_idempotency_key_, [&](const auto& entry) { return entry.second.dossier == dossier; });
+  const auto key = by_idempotency_key_.find(key_of(*dossier));
+  if (key != by_idempotency_key_.end() && key->second.dossier == dossier) by_idempotency_key_.erase(key);
   std::erase(in_order_, dossier);
   forget(dossier);
 }
@@ -176,7 +177,8 @@ asio::awaitable<Result<void>> Desk::take_place_in_session(std::shared_ptr<Dossie
     const Result<void> done = co_await cancel(before, EndReason::kReplaced);
     if (!done) co_return done;
   }
-  const bool has_to_wait = policy == OnNewMessage::kQueue && alive_before(*dossier);
+  // Another message may have come and begun while those before were ended one by one.
+  const bool has_to_wait = running_beside(*dossier) || (policy == OnNewMessage::kQueue && alive_before(*dossier));
   if (!has_to_wait && !dossier->is_held()) co_return start(dossier, std::move(prepared));
   auto waiting = std::make_shared<Generation>(std::move(prepared));
   asio::co_spawn(executor_, wait_for_session(std::move(dossier), std::move(waiting)), asio::detached);

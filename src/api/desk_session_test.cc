@@ -162,6 +162,28 @@ TEST_F(SessionTest, WhoseReaderLeftGoesOnOnceNoOtherRuns) {
   until_ended(dossier);
 }
 
+// One that ends several paused ones takes a while; another that only pauses may begin meanwhile.
+TEST_F(SessionTest, AtMostOneRunsOfThoseThatComeAtOnce) {
+  std::vector<std::shared_ptr<Dossier>> all;
+  for (int i = 0; i < 6; ++i) all.push_back(open(in_session(OnNewMessage::kPause)));
+  std::vector<std::optional<Result<Desk::Opened>>> opened(6);
+  for (std::size_t i = 0; i < opened.size(); ++i) {
+    const Call message = in_session(i % 2 == 0 ? OnNewMessage::kCancel : OnNewMessage::kPause);
+    asio::co_spawn(io_, into(desk_.open(message, {}, "a"), opened[i]), asio::detached);
+  }
+  const auto n_running = [&] {
+    std::size_t n = 0;
+    for (const auto& one : desk_.all({})) n += one->goes_on() ? 1 : 0;
+    return n;
+  };
+  std::size_t n_most = 0;
+  until([&] {
+    n_most = std::max(n_most, n_running());
+    return std::all_of(opened.begin(), opened.end(), [](const auto& one) { return one.has_value(); });
+  });
+  EXPECT_EQ(n_most, 1u);
+}
+
 TEST_F(SessionTest, ACapHoldsForThoseThatComeAtOnce) {
   const auto first = open(in_session(OnNewMessage::kQueue));
   while (desk_.n_alive() + 1 < limits::kAlivePerKeyMax) open(in_session(OnNewMessage::kQueue));  // these only wait

@@ -143,7 +143,10 @@ asio::awaitable<void> send_whole(Desk& desk, std::shared_ptr<Dossier> dossier, s
       }
     }
     co_await dossier->changed.wait(at_most);
-    if (exchange.is_gone()) co_return;
+    if (exchange.is_gone()) {  // or half gone: it still hears the end
+      response = error_response(Error{Code::kAborted, "the client closed its side of the connection", {}});
+      break;
+    }
     returned = returned_pause(*dossier, from);
   }
   if (returned) {
@@ -155,7 +158,7 @@ asio::awaitable<void> send_whole(Desk& desk, std::shared_ptr<Dossier> dossier, s
                    : error_response(end_error(end));
   }
   for (auto& header : headers_of(*dossier)) response.headers.push_back(std::move(header));
-  reading.got_all = true;
+  reading.got_all = returned || recording.ended() || !exchange.is_gone();
   co_await exchange.respond(std::move(response));
 }
 

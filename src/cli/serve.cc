@@ -89,7 +89,9 @@ int run_server(ServeSettings& settings, InterruptSignal& signals) {
   events.ready = tell_ready;
   events.draining = [&](std::size_t n_alive) {
     signals.on_first(ask_again);
-    if (n_alive > 0) std::fprintf(stderr, "stopping; %zu generations are alive (Ctrl-C again ends them)\n", n_alive);
+    if (n_alive > 0)
+      std::fprintf(stderr, "stopping when %zu generation%s ended (Ctrl-C again ends %s)\n", n_alive,
+                   n_alive == 1 ? " has" : "s have", n_alive == 1 ? "it" : "them");
   };
   const Result<void> served = serve(
       settings.server, [&] { return load(settings); }, std::move(events));
@@ -111,6 +113,8 @@ Result<void> read_config(CLI::App& command, const std::string& path) {
       CLI::Option* option = is_ours ? command.get_option_no_throw("--" + item.name) : nullptr;
       if (item.name == "++" || item.name == "--") continue;  // a section begins or ends
       if (!option || item.name == "config") return wrong("there is no such key", item.fullname());
+      if (item.inputs.empty() || item.inputs == std::vector<std::string>{""})
+        return wrong("a key has no value", item.fullname());
       if (option->count() > 0) continue;
       option->add_result(item.inputs);
       option->run_callback();
@@ -170,7 +174,7 @@ Command add_serve(CLI::App& app) {
       "Examples:\n"
       "  fermata serve\n"
       "  fermata serve --port 0 --engine fake\n"
-      "  fermata serve -m model.gguf --kv q8_0 -c 32768 --host 0.0.0.0 --api-key-file keys.json\n"
+      "  fermata serve -m model.gguf --kv q8_0 -c 32768 --host 0.0.0.0 --allow-host my.name --api-key-file keys\n"
       "docs/api.md lists what is served.");
   add_text(*command, "--config", settings->config, "TOML file with these flags as keys; a flag or variable wins")
       ->envname("FERMATA_CONFIG");

@@ -31,10 +31,10 @@ def test_paused_is_silent_and_goes_on_as_if_nothing_had_been(tiny):
     record = tiny.pause(live.generation).ok()
     before = tiny.stats()
     # What was sent before the pause is read to its last byte; then nothing comes while others are served.
-    while len(begun.encode()) < record["sent_bytes"]:
+    while len(begun) < len(tiny.generation(live.generation)["text"]):
         begun += live.texts(1)
     undisturbed(tiny, prompt="another", max_tokens=30, seed=1)
-    assert len(begun.encode()) == record["sent_bytes"]
+    assert len(begun.encode()) >= record["sent_bytes"], "U+FFFD may be longer than what it stands for"
     live.socket.settimeout(0.05)
     with pytest.raises(TimeoutError):
         live.chunk()

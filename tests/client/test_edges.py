@@ -1,6 +1,7 @@
 """Names, bodies and ends that two readings of WIRE would settle differently."""
 
 import json
+import socket
 import threading
 
 import pytest
@@ -110,9 +111,9 @@ def test_a_paused_session_stands_still(tiny):
     first = Stream(tiny, "/v1/completions", {**LONG, "stream": True, "fermata": queue})
     first.texts(1)
     second = Stream(tiny, "/v1/completions", {"prompt": "n", "max_tokens": 3, "ignore_eos": True, "stream": True, "fermata": queue})
+    both = [(first.generation, "paused", "user"), (second.generation, "queued", "user")]  # both are there
     told = tiny.post("/v1/sessions/still/pause").ok()["data"]
-    assert [(g["id"], g["state"], g["wait_reason"]) for g in told] == [
-        (first.generation, "paused", "user"), (second.generation, "queued", "user")]
+    assert [(g["id"], g["state"], g["wait_reason"]) for g in told] == both
     tiny.cancel(first.generation).ok()
     tiny.post("/v1/completions", {"prompt": "another", "max_tokens": 20}).ok()
     assert tiny.generation(second.generation)["state"] == "queued"
@@ -165,3 +166,17 @@ def test_who_follows_is_told_that_the_server_stops(start):
         stopping.join()
     assert heard[-1]["type"] == "finished" and closed == [1001]
     assert server.process.returncode == 0
+
+
+def test_who_closes_one_side_hears_why_there_is_no_answer(tiny):
+    with socket.create_connection((tiny.host, tiny.port), timeout=WAIT_S) as half:
+        body = json.dumps({"prompt": "x", "max_tokens": 3000, "ignore_eos": True, "fermata": {"client_id": "half", "on_disconnect": "cancel"}}).encode()
+        head = f"POST /v1/completions HTTP/1.1\r\nHost: {tiny.host}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        half.sendall(head.encode() + body)
+        until(lambda: tiny.get("/v1/generations/client:half").status == 200, "it is known")
+        half.shutdown(socket.SHUT_WR)
+        answer = b""
+        while part := half.recv(65536):
+            answer += part
+    assert answer.startswith(b"HTTP/1.1 409 ") and b'"aborted"' in answer
+    assert tiny.wait_for("client:half", "finished")["end_reason"] == "disconnected"

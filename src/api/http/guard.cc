@@ -133,7 +133,8 @@ Result<void> Guard::check_host(const HttpRequest& head) const {
     return ours == host->host || ours == host->host + ":" + host->port;
   };
   if (host && std::any_of(hosts_.begin(), hosts_.end(), is_ours)) return {};
-  return Error{Code::kWrongHost, "This server does not go by that name; its operator can allow it as a host.",
+  return Error{Code::kWrongHost,
+               "This server does not go by that name; its operator can allow it with --allow-host NAME.",
                printable(head.header("host"))};
 }
 
@@ -198,7 +199,8 @@ Admission Guard::admit(const HttpRequest& head, std::string_view raw_path, const
     return refuse(principal.error());
   }
   result.principal = *std::move(principal);
-  if (!match.route && match.allow.empty()) return refuse({Code::kNotFound, "There is nothing at this path.", {}});
+  if (!match.route && match.allow.empty())
+    return refuse({Code::kNotFound, "There is nothing at this path; /openapi.json lists what there is.", {}});
   if (!match.route) {
     result.headers.emplace_back("allow", match.allow);
     return refuse({Code::kMethod, "This path is there, but not for this method; it has " + match.allow + ".", {}});

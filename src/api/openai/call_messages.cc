@@ -26,10 +26,11 @@ void read_part(const json::value& value, const std::string& path, Complaints& co
 void read_content(FieldReader& message, ChatMessage& out) {
   const json::value* value = message.any("content");
   if (value == nullptr)
-    return message.complain("content",
-                            out.role == "assistant"
-                                ? "must be a string or an array of text parts; null needs tool_calls, and tools follow"
-                                : "must be a string or an array of text parts");
+    return message.complain(
+        "content",
+        out.role == "assistant"
+            ? "must be a string or an array of text parts; null goes with tool_calls, which are not supported yet"
+            : "must be a string or an array of text parts");
   if (value->is_string()) {
     out.content.assign(value->get_string().data(), value->get_string().size());
     return;
@@ -47,7 +48,7 @@ void read_role(FieldReader& message, ChatMessage& out) {
   const auto role = message.word("role", kRoles);
   if (!role) return message.complain("role", "must be \"system\", \"developer\", \"user\" or \"assistant\"");
   if (*role >= 4)
-    return message.complain("role", "is \"" + std::string(kRoles[*role]) + "\", which is not supported: tools follow");
+    return message.complain("role", "is \"" + std::string(kRoles[*role]) + "\", which is not supported yet");
   out.role = *role == 1 ? kRoles[0] : kRoles[*role];
 }
 
@@ -55,7 +56,7 @@ void read_role(FieldReader& message, ChatMessage& out) {
 void check_empty(FieldReader& message) {
   for (const std::string_view name : {"tool_calls", "annotations"}) {
     const json::array* list = message.array(name);
-    if (list != nullptr && !list->empty()) message.complain(name, "is not supported: tools follow");
+    if (list != nullptr && !list->empty()) message.complain(name, "is not supported yet");
   }
   for (const std::string_view name : {"function_call", "audio", "refusal", "tool_call_id"})
     if (message.any(name) != nullptr) message.complain(name, "is not supported");
@@ -126,7 +127,7 @@ void read_prompt(FieldReader& body, Call& call) {
     if (list.empty()) return body.complain("prompt", "must not be empty");
     if (is_token(list[0])) return read_tokens(body, list, call);
     if (list.size() > 1 && (list[0].is_string() || list[0].is_array()))
-      return body.complain("prompt", "has several prompts; more than one choice follows");
+      return body.complain("prompt", "has several prompts; only one is supported yet");
     value = &list[0];
   }
   if (value->is_array()) return read_tokens(body, value->get_array(), call);

@@ -52,6 +52,9 @@ TEST(ChatTemplate, ThatDoesNotEndIsRefusedWhenItIsLoaded) {
         std::string("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"),
         std::string("{% macro f(x) %}{% for i in range(999) %}{{ x }}{% endfor %}{% endmacro %}"
                     "{{ f(f(f(f(messages[0].content)))) }}"),
+        std::string("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"),
+        std::string("{% macro f(n) %}{{ g(n) }}{% endmacro %}{% macro g(n) %}{% if n %}{{ f(n) }}{% endif %}{% "
+                    "endmacro %}{{ f(1) }}"),
         doubling}) {
     EXPECT_NE(why_not(source).find("does it end?"), std::string::npos) << source << why_not(source);
     EXPECT_NE(why_not("{% if messages[0].content == 'Hello' %}" + source + "{% endif %}").find("does it end?"),
@@ -70,6 +73,20 @@ TEST(ChatTemplate, AMessageThatMakesItEndlessIsRefused) {
   EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
   EXPECT_NE(refused.error().detail.find("does it end?"), std::string::npos);
   EXPECT_EQ(*(*chat)->apply({{"user", "Hi"}}), "<user>Hi<assistant>") << "and it goes on";
+}
+
+TEST(ChatTemplate, AMessageThatMakesItRecurseIsRefusedOnAnyThread) {
+  const auto chat =
+      made("{% macro f() %}{{ f() }}{% endmacro %}{% if 'boom' in messages[0].content %}{{ f() }}{% endif %}" +
+           std::string(kPlain));
+  ASSERT_TRUE(chat) << chat.error().detail;
+  for (int i = 0; i < 2; ++i)
+    std::thread([&] {
+      const auto refused = (*chat)->apply({{"user", "boom"}});
+      ASSERT_FALSE(refused);
+      EXPECT_NE(refused.error().detail.find("does it end?"), std::string::npos);
+      EXPECT_EQ(*(*chat)->apply({{"user", "Hi"}}), "<user>Hi<assistant>");
+    }).join();
 }
 
 TEST(ChatTemplate, AMessageThatBlowsUpTheTextIsRefused) {

@@ -1,6 +1,7 @@
 #include "engine/llama/chat/work_budget.h"
 
 #include <malloc.h>
+#include <pthread.h>
 
 #include <cstdlib>
 #include <new>
@@ -16,9 +17,24 @@ namespace {
 constexpr std::uint64_t kGraceAllocations = 10'000;  // for words about what went wrong
 constexpr std::uint64_t kGraceBytes = 4 << 20;
 
+// Of this thread's stack, which grows downwards. Without knowing (no such machine is known) nothing is bounded.
+std::uintptr_t lowest_stack_address() {
+  pthread_attr_t attributes;
+  void* lowest = nullptr;
+  std::size_t n_bytes = 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+  const bool known = pthread_attr_getstack(&attributes, &lowest, &n_bytes) == 0;
+  pthread_attr_destroy(&attributes);
+  return known ? reinterpret_cast<std::uintptr_t>(lowest) : 0;
+}
+
+// noinline: the frame of whoever asks.
+[[gnu::noinline]] std::uintptr_t here() { return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)); }
+
 }  // namespace
 
-WorkBudget::WorkBudget(const Bounds& bounds) : bounds_(bounds) {
+WorkBudget::WorkBudget(const Bounds& bounds)
+    : bounds_(bounds), stack_end_(lowest_stack_address()), stack_min_(stack_end_ + (here() - stack_end_) / 2) {
   FERMATA_CHECK(t_budget == nullptr);
   t_budget = this;
 }
@@ -26,6 +42,11 @@ WorkBudget::WorkBudget(const Bounds& bounds) : bounds_(bounds) {
 WorkBudget::~WorkBudget() { t_budget = nullptr; }
 
 bool WorkBudget::take(std::size_t n_bytes) {
+  if (here() < stack_min_) {
+    exceeded_ = true;
+    stack_min_ = stack_end_ + (stack_min_ - stack_end_) / 2;  // its way out may stand a little deeper
+    return false;
+  }
   const bool fits = taken_.n_allocations < bounds_.n_allocations && n_bytes <= bounds_.n_bytes_live &&
                     taken_.n_bytes_live <= bounds_.n_bytes_live - n_bytes && n_bytes <= bounds_.n_bytes_copied &&
                     taken_.n_bytes_copied <= bounds_.n_bytes_copied - n_bytes;

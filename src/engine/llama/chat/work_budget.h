@@ -8,7 +8,8 @@ namespace fermata {
 // While it lives, what its thread asks of the heap is counted, and `operator new` throws std::bad_alloc beyond a bound.
 // llama-common's Jinja cannot be interrupted and bounds nothing: a template may loop over a range without end, or
 // double a string until memory is gone. It takes something from the heap for every value that it makes, so that this
-// ends both, after the same work on every machine, where a clock would end what a busy machine was slow with.
+// ends both, after the same work on every machine, where a clock would end what a busy machine was slow with. A macro
+// that calls itself takes from the heap at each depth as well: half of the stack that the thread has left is its bound.
 //
 // Whoever catches the exception and goes on gets a little more before the next one: its way out may need some. So look
 // at exceeded() afterwards, whatever came back. Budgets do not nest. Outside of one nothing is counted.
@@ -37,6 +38,8 @@ class WorkBudget {
  private:
   Bounds bounds_;
   Bounds taken_;
+  std::uintptr_t stack_end_;  // the lowest address of the thread's stack
+  std::uintptr_t stack_min_;  // nobody takes anything who stands deeper
   bool exceeded_ = false;
 };
 

@@ -47,6 +47,30 @@ TEST(WorkBudget, BoundsWhatIsHeldAtOnceAndWhatIsCopied) {
   EXPECT_THROW(copy(), std::bad_alloc);
 }
 
+int depth_until_refused(int depth) {
+  volatile char frame[1000] = {};
+  frame[depth % 1000] = 1;
+  try {
+    const auto taken = std::make_unique<int>(depth);
+    return depth < 1'000'000 ? depth_until_refused(depth + 1) + frame[(depth + 1) % 1000] : depth;
+  } catch (const std::bad_alloc&) {
+    return depth;
+  }
+}
+
+TEST(WorkBudget, EndsARecursionBeforeTheStackDoes) {
+  for (int thread = 0; thread < 2; ++thread) {
+    int depth = 0;
+    std::thread([&] {
+      const WorkBudget budget(kAmple);
+      depth = depth_until_refused(0);
+      EXPECT_TRUE(budget.exceeded());
+    }).join();
+    EXPECT_GT(depth, 100);
+    EXPECT_LT(depth, 100'000);
+  }
+}
+
 TEST(WorkBudget, IsOfItsThreadAndTimeAlone) {
   const auto before = std::make_unique<std::string>(1 << 20, 'x');
   std::size_t n_elsewhere = 0;
