@@ -49,6 +49,10 @@ function(fermata_test name)
   target_link_libraries(${name} PRIVATE fermata_flags ${ARG_LINKS} GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+  if(FERMATA_SANITIZE)  # what asks for more than there is gets nothing, as without a sanitizer
+    set_tests_properties(${name} PROPERTIES
+      ENVIRONMENT "ASAN_OPTIONS=allocator_may_return_null=1;TSAN_OPTIONS=allocator_may_return_null=1")
+  endif()
 endfunction()
 
 # fermata_fuzz(NAME SOURCES a_fuzz.cc … LINKS …): a libFuzzer program (LLVMFuzzerTestOneInput), built by `make fuzz`, i.e.
