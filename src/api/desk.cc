@@ -159,7 +159,7 @@ void Desk::forget(const std::shared_ptr<Dossier>& dossier) {
 
 // Whoever comes again with its idempotency key must not start it again. Unless nobody had its answer.
 void Desk::forget_key_of(const Dossier& dossier) {
-  const auto entry = by_idempotency_key_.find(key_of(dossier));
+  const auto entry = by_idempotency_key_.find(idempotency_name(dossier));
   if (entry == by_idempotency_key_.end() || entry->second.dossier.get() != &dossier) return;
   const auto& end = dossier.recording.end();
   if (end && end->reason == EndReason::kDisconnected) {
@@ -170,8 +170,13 @@ void Desk::forget_key_of(const Dossier& dossier) {
   spent_keys_.emplace_back(clock_.now(), entry->first);
 }
 
-Desk::Key Desk::key_of(const Dossier& dossier) {
-  return {dossier.tenant + "/" + dossier.owner, dossier.options.idempotency_key};
+// Of the key, not of the tenant: two programs of one tenant may count their requests alike.
+Desk::Key Desk::idempotency_name(const std::string& tenant, const std::string& owner, const FermataOptions& options) {
+  return {tenant + "/" + owner, options.idempotency_key};
+}
+
+Desk::Key Desk::idempotency_name(const Dossier& dossier) {
+  return idempotency_name(dossier.tenant, dossier.owner, dossier.options);
 }
 
 void Desk::note_forgotten(Key name) {

@@ -155,7 +155,8 @@ class Desk {
   void tell_followers(const Dossier& dossier, std::size_t first) const;
   void forget(const std::shared_ptr<Dossier>& dossier);
   void forget_key_of(const Dossier& dossier);
-  static Key key_of(const Dossier& dossier);
+  static Key idempotency_name(const std::string& tenant, const std::string& owner, const FermataOptions& options);
+  static Key idempotency_name(const Dossier& dossier);
   void note_forgotten(Key name);
   template <class T, class Ask>
   boost::asio::awaitable<Result<T>> answer_of(std::shared_ptr<Dossier> dossier, Ask ask);

@@ -15,11 +15,6 @@ namespace fermata::api {
 namespace {
 namespace asio = boost::asio;
 
-// Of the key, not of the tenant: two programs of one tenant may count their requests alike.
-std::pair<std::string, std::string> idempotency_name(const Principal& who, const Call& call) {
-  return {who.tenant + "/" + who.name, call.fermata.idempotency_key};
-}
-
 Error stopping() { return {Code::kDraining, "the server is stopping; ask another one", {}, true}; }
 
 }  // namespace
@@ -65,7 +60,7 @@ Result<void> Desk::check_client_id(const Call& call, const Principal& who) const
 std::optional<Result<Desk::Opened>> Desk::repeated(const Call& call, const Principal& who,
                                                    const std::string& digest) const {
   if (call.fermata.idempotency_key.empty()) return std::nullopt;
-  const auto entry = by_idempotency_key_.find(idempotency_name(who, call));
+  const auto entry = by_idempotency_key_.find(idempotency_name(who.tenant, who.name, call.fermata));
   if (entry == by_idempotency_key_.end()) return std::nullopt;
   const auto& [dossier, its_digest] = entry->second;
   const bool nobody_heard =
@@ -144,7 +139,7 @@ asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::
 
   const std::shared_ptr<Dossier> dossier = file(call, who, std::move(prompt));
   if (!call.fermata.idempotency_key.empty())
-    by_idempotency_key_[idempotency_name(who, call)] = {dossier, std::move(body_digest)};
+    by_idempotency_key_[idempotency_name(*dossier)] = {dossier, std::move(body_digest)};
   if (unborn_.erase({who.tenant, dossier->client_id}) > 0 && !dossier->client_id.empty()) {
     end_unborn(*dossier, EndReason::kCancelled);
     co_return Opened{dossier};
@@ -160,7 +155,7 @@ asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::
 // It will not start: whoever reads it already is told why, and its names and its key are free again.
 void Desk::undo(const std::shared_ptr<Dossier>& dossier, Error error) {
   if (!dossier->recording.ended()) end_unborn(*dossier, EndReason::kError, std::move(error));
-  const auto key = by_idempotency_key_.find(key_of(*dossier));
+  const auto key = by_idempotency_key_.find(idempotency_name(*dossier));
   if (key != by_idempotency_key_.end() && key->second.dossier == dossier) by_idempotency_key_.erase(key);
   std::erase(in_order_, dossier);
   forget(dossier);
