@@ -10,7 +10,6 @@ Writes build/bench/NAME.json (commit, machine, model, every figure) and a Markdo
 Needs the environment that tools/bench sets.
 """
 
-import argparse
 import json
 import os
 import signal
@@ -142,23 +141,15 @@ def markdown(table):
 
 
 def parse(argv):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=6)
+    parser = paired.parser(__doc__, "peers.json", "compare")
     parser.add_argument("--busy", type=int, default=0, help="endless loops beside what is measured")
-    parser.add_argument("--only", help="configurations of bench/peers.json, by comma; the peer's default always runs")
-    parser.add_argument("--model", default=os.environ.get("FERMATA_TEST_MODEL"))
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--seconds", type=int, default=240, help="most time for one program")
-    parser.add_argument("--name", default="compare", help="of the result in build/bench/")
     return parser.parse_args(argv)
 
 
 def main(argv):
     args = parse(argv)
-    configs = json.loads((paired.HERE / "peers.json").read_text())
-    if args.only:
-        wanted = [PEER, *args.only.split(",")]
-        configs = {name: configs[name] for name in configs if name in wanted}
+    configs = paired.configurations("peers.json", args.only)
     began = time.time()
     rounds = measure(configs, args)
     table = compare(rounds, [*configs, AGAIN])

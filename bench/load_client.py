@@ -3,7 +3,6 @@
 import asyncio
 import dataclasses
 import json
-import random
 import time
 
 WORDS = ("time year people way day man thing woman life child world school state family student group country problem hand part "
@@ -114,7 +113,3 @@ async def after_one_left(port, chance, leaves=True):
         await abandon(port, body(3000, 64, chance), 0.3)
     answer = await ask(port, body(30, 16, chance))
     return answer.ttft, answer.ended - answer.sent
-
-
-def generator(seed):
-    return random.Random(seed)

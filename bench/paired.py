@@ -1,5 +1,6 @@
 """What every comparison here shares: ratios with intervals, and which machine, commit and model they are from."""
 
+import argparse
 import datetime
 import hashlib
 import json
@@ -24,6 +25,23 @@ def median_and_interval(ratios):
     chance = random.Random(1)
     medians = sorted(statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(2000))
     return statistics.median(ratios), medians[50], medians[1949]
+
+
+def parser(text, file, name):
+    """The arguments that every comparison has; the program's text begins with what it does."""
+    arguments = argparse.ArgumentParser(description=text.splitlines()[0])
+    arguments.add_argument("--rounds", type=int, default=6)
+    arguments.add_argument("--only", help=f"configurations of bench/{file}, by comma; the peer's default always runs")
+    arguments.add_argument("--model", default=os.environ.get("FERMATA_TEST_MODEL"))
+    arguments.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    arguments.add_argument("--name", default=name, help="of the result in build/bench/")
+    return arguments
+
+
+def configurations(file, only):
+    """{name: configuration} of bench/FILE; `only`: names by comma, and the peer's default in any case."""
+    configs = json.loads((HERE / file).read_text())
+    return {name: config for name, config in configs.items() if not only or name in [PEER, *only.split(",")]}
 
 
 def by_turns(names, i_round):

@@ -10,12 +10,11 @@ fewer than six).
 Writes build/bench/NAME.json and Markdown tables to standard output. Needs the environment that tools/bench sets.
 """
 
-import argparse
 import asyncio
-import json
 import math
 import os
 import pathlib
+import random
 import socket
 import statistics
 import subprocess
@@ -104,7 +103,7 @@ async def measure_grid(port, chance, grid):
 
 
 async def measure_all(port, seed, grid):
-    chance = load_client.generator(seed)
+    chance = random.Random(seed)
     await load_client.at_once(port, 1, 30, 16, chance)  # warm
     figures = {"grid": await measure_grid(port, chance, grid)}
     gap, ttft = await load_client.newcomer(port, 4, 3000, chance)
@@ -173,21 +172,14 @@ def markdown(table, names):
 
 
 def parse(argv):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--only", help="configurations of bench/servers.json, by comma; the peer's default always runs")
+    parser = paired.parser(__doc__, "servers.json", "serving")
     parser.add_argument("--prompt-max", type=int, default=3000, help="longest prompt of the grid")
-    parser.add_argument("--model", default=os.environ.get("FERMATA_TEST_MODEL"))
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--name", default="serving", help="of the result in build/bench/")
     return parser.parse_args(argv)
 
 
 def main(argv):
     args = parse(argv)
-    configs = json.loads((paired.HERE / "servers.json").read_text())
-    if args.only:
-        configs = {name: configs[name] for name in configs if name in [PEER, *args.only.split(",")]}
+    configs = paired.configurations("servers.json", args.only)
     rounds = []
     for i in range(args.rounds):
         done = {}
