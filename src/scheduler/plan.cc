@@ -186,11 +186,8 @@ bool plan_page_in(View next, Supply& supply, Plan& plan) {
 }
 
 std::int64_t chunk_rows(const Sorted& sorted, const PlanLimits& limits) {
-  if (sorted.decoding.empty()) return limits.n_prefill_rows;
-  const std::size_t n_decoding = sorted.decoding.size();
-  const std::size_t n_fold = std::max<std::size_t>(1, (sorted.filling.size() + n_decoding - 1) / n_decoding);
-  return std::min<std::int64_t>(limits.n_prefill_rows,
-                                limits.n_prefill_rows_shared * static_cast<std::int64_t>(n_fold));
+  const bool others_wait = sorted.filling.size() > 1;
+  return sorted.decoding.empty() || others_wait ? limits.n_prefill_rows : limits.n_prefill_rows_shared;
 }
 
 bool plan_prefill(View next, std::int64_t n_chunk_max, Supply& supply, Plan& plan) {

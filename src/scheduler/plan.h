@@ -49,8 +49,8 @@ struct PoolView {
 
 struct PlanLimits {
   std::int32_t n_decode_rows = limits::kDecodeRowsMax;
-  std::int32_t n_prefill_rows = limits::kPrefillRowsMax;            // nobody waits for a token
-  std::int32_t n_prefill_rows_shared = limits::kPrefillRowsShared;  // beside running streams
+  std::int32_t n_prefill_rows = limits::kPrefillRowsMax;            // nobody waits for a token, or prompts wait
+  std::int32_t n_prefill_rows_shared = limits::kPrefillRowsShared;  // of the only prompt beside running streams
   std::int32_t n_rows_ahead = 8;        // cells left to each running generation when another is admitted
   Duration overdue_after = seconds(5);  // see the rules below
 };
@@ -93,10 +93,10 @@ struct Plan {
 //   by turns the one with the fewest tokens left and the one that came first. Of prompts that came together one after
 //   the other is finished (by turns they would all be finished last), a short one overtakes long ones, and the first
 //   has half of all chunks however many short ones come. One of a smaller priority that had no rows for
-//   `overdue_after` goes first. The chunk has n_prefill_rows; as soon as there is a decode row in the plan it has
-//   n_prefill_rows_shared, twice as many if twice as many prompts wait as streams run, and so on, but never more than
-//   n_prefill_rows: what a stream waits for one chunk is small against what all prompts wait for it. A long prompt
-//   costs a stream at most one chunk per token. Decode takes its cells first.
+//   `overdue_after` goes first. The chunk has n_prefill_rows; beside
+//   a decode row n_prefill_rows_shared, unless another prompt waits behind it: what a stream waits for one chunk is
+//   small against what all prompts wait for it, and small chunks beside few streams compute least in most time. A long
+//   prompt costs a stream at most one chunk per token. Decode takes its cells first.
 // Page in. One running generation whose pages are outside gets the next of them: of those with the largest priority the
 //   one that waited longest (round robin); one that had nothing for `overdue_after` goes first whatever its priority.
 // Evict. Cached sequences go least recently used first, and only as many as the rows and admissions of this turn need.

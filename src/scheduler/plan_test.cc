@@ -75,19 +75,15 @@ TEST(PlanPrefill, ChunkIsLargeAloneAndSmallBesideAStream) {
   EXPECT_EQ(scene.plan().decode, ids({2}));
 }
 
-TEST(PlanPrefill, ChunkGrowsWithThePromptsThatWaitForOneStream) {
+TEST(PlanPrefill, ChunkBesideStreamsIsLargeAsSoonAsAnotherPromptWaits) {
   Scene scene;
   scene.limits.n_prefill_rows = 100;
   scene.limits.n_prefill_rows_shared = 30;
-  scene.running(1, 10, 9);
-  const int expected[] = {30, 60, 90, 100, 100};
-  for (std::uint64_t n_filling = 1; n_filling <= 5; ++n_filling) {
-    scene.running(10 + n_filling, 500, 0);
-    EXPECT_EQ(scene.plan().prefill->n_rows, expected[n_filling - 1]);
-  }
-  scene.running(2, 10, 9);
-  scene.running(3, 10, 9);
-  EXPECT_EQ(scene.plan().prefill->n_rows, 60) << "five prompts, three streams";
+  for (const std::uint64_t id : {1, 2, 3}) scene.running(id, 10, 9);
+  scene.running(11, 500, 0);
+  EXPECT_EQ(scene.plan().prefill->n_rows, 30);
+  scene.running(12, 500, 0);
+  EXPECT_EQ(scene.plan().prefill->n_rows, 100);
 }
 
 TEST(PlanPrefill, ChunkEndsWithTheWantedTokens) {
