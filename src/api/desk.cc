@@ -99,22 +99,19 @@ std::size_t Desk::n_running() const {
 
 // ----------------------------------------------------------------------------------------------------------- following
 
-std::uint64_t Desk::follow(Follower follower, std::function<void()> on_end) {
-  followers_.emplace(next_follower_, Following{std::move(follower), std::move(on_end)});
-  return next_follower_++;
+void Desk::follow(Follower follower, std::function<void()> on_end) {
+  followers_.push_back({std::move(follower), std::move(on_end)});
 }
 
 void Desk::end_following() {
-  for (const auto& [handle, following] : followers_)
+  for (const Following& following : followers_)
     if (following.on_end) following.on_end();
 }
-
-void Desk::unfollow(std::uint64_t handle) { followers_.erase(handle); }
 
 // Of the entries from `first` on.
 void Desk::tell_followers(const Dossier& dossier, std::size_t first) const {
   for (; first < dossier.recording.log().size(); ++first)
-    for (const auto& [handle, following] : followers_) following.follower(dossier, first);
+    for (const Following& following : followers_) following.follower(dossier, first);
 }
 
 // What the engine thread said of it goes into its recording.

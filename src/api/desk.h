@@ -101,8 +101,7 @@ class Desk {
 
   // Called after each entry that any generation's log gains; the end once, when the server stops.
   using Follower = std::function<void(const Dossier&, std::size_t entry)>;
-  std::uint64_t follow(Follower follower, std::function<void()> on_end = {});
-  void unfollow(std::uint64_t handle);
+  void follow(Follower follower, std::function<void()> on_end = {});
 
   // --- the end of the process
   void begin_drain() { draining_ = true; }
@@ -186,8 +185,7 @@ class Desk {
     Follower follower;
     std::function<void()> on_end;
   };
-  std::map<std::uint64_t, Following> followers_;
-  std::uint64_t next_follower_ = 1;
+  std::vector<Following> followers_;
   bool draining_ = false;
 };
 

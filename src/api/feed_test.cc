@@ -11,14 +11,14 @@ namespace {
 class FeedTest : public ::testing::Test {
  protected:
   void say(int first, int last) {
-    for (int i = first; i <= last; ++i) feed_.take("token", std::to_string(i));
+    for (int i = first; i <= last; ++i) feed_.take(announce("token", std::to_string(i)));
   }
   std::vector<std::string> read() { return std::exchange(waiting_, {}); }
 
   std::vector<std::string> waiting_;
-  Feed feed_{[this](std::string_view type, std::string data) {
+  Feed feed_{[this](const Announcement& event) {
     if (waiting_.size() >= 2) return false;
-    waiting_.push_back(std::string(type) + " " + data);
+    waiting_.push_back(std::string(event->type) + " " + event->data);
     return true;
   }};
 };

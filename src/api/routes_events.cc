@@ -1,10 +1,11 @@
 // What generations say, to whoever wants to follow them: one from its beginning, or all of a tenant from now on.
-#include <algorithm>
 #include <charconv>
 #include <deque>
-#include <set>
+#include <memory>
 #include <utility>
 
+#include "api/broadcast.h"
+#include "api/event_filter.h"
 #include "api/feed.h"
 #include "api/http/silence.h"
 #include "api/http/websocket.h"
@@ -41,12 +42,8 @@ Result<std::size_t> first_entry(const HttpRequest& request) {
   return from ? number : number + 1;
 }
 
-std::string_view type_at(const Dossier& dossier, std::size_t place) {
-  return entry_type(dossier.recording.log()[place]);
-}
-
 std::string entry_text(const Desk& desk, const Dossier& dossier, std::size_t place) {
-  return "id: " + std::to_string(place) + "\nevent: " + std::string(type_at(dossier, place)) +
+  return "id: " + std::to_string(place) + "\nevent: " + std::string(entry_type(dossier.recording.log()[place])) +
          "\ndata: " + to_text(entry_object(desk, dossier, place)) + "\n\n";
 }
 
@@ -85,59 +82,6 @@ asio::awaitable<void> events_of(Desk& desk, HttpRequest request, Exchange& excha
 
 // ------------------------------------------------------------------------------------------------------------- of all
 
-std::string all_types() {
-  std::string words;
-  for (const std::string_view type : kEntryTypes) words += (words.empty() ? "" : ", ") + std::string(type);
-  return words;
-}
-
-// Which of a tenant's events a client wants.
-class Filter {
- public:
-  static Result<Filter> parse(const HttpRequest& request) {
-    Filter filter;
-    filter.tenant_ = request.principal.tenant;
-    filter.session_ = request.parameter("session");
-    filter.tag_ = request.parameter("tag");
-    const std::string types = request.parameter("types").value_or("");
-    for (std::size_t begin = 0; begin < types.size();) {
-      const std::size_t end = std::min(types.find(',', begin), types.size());
-      const std::string type = types.substr(begin, end - begin);
-      if (std::find(kEntryTypes.begin(), kEntryTypes.end(), type) == kEntryTypes.end())
-        return invalid("types", "types must be some of " + all_types() + ", with commas", type);
-      filter.types_.insert(type);
-      begin = end + 1;
-    }
-    return filter;
-  }
-  bool wants(const Dossier& dossier, std::size_t place) const {
-    const auto& tags = dossier.options.tags;
-    return dossier.tenant == tenant_ && (!session_ || *session_ == dossier.head.session) &&
-           (!tag_ || std::find(tags.begin(), tags.end(), *tag_) != tags.end()) &&
-           (types_.empty() || types_.contains(type_at(dossier, place)));
-  }
-
- private:
-  std::string tenant_;
-  std::optional<std::string> session_;
-  std::optional<std::string> tag_;
-  std::set<std::string, std::less<>> types_;
-};
-
-// Follows the desk as long as it lives.
-class Following {
- public:
-  Following(Desk& desk, Desk::Follower follower, std::function<void()> on_end = {})
-      : desk_(desk), handle_(desk.follow(std::move(follower), std::move(on_end))) {}
-  ~Following() { desk_.unfollow(handle_); }
-  Following(const Following&) = delete;
-  Following& operator=(const Following&) = delete;
-
- private:
-  Desk& desk_;
-  std::uint64_t handle_;
-};
-
 std::string event_text(std::string_view type, std::string_view data) {
   return "event: " + std::string(type) + "\ndata: " + std::string(data) + "\n\n";
 }
@@ -146,34 +90,40 @@ std::string event_text(std::string_view type, std::string_view data) {
 struct Unsent {
   explicit Unsent(Exchange& exchange) : changed(exchange.executor()) {}
 
-  bool offer(std::string_view type, std::string_view data) {
-    if (events.size() >= limits::kFeedQueueMax) return false;
-    events.push_back(event_text(type, data));
+  bool offer(const Announcement& announcement) {
+    const std::size_t n = announcement->data.size();
+    if (events.size() >= limits::kFeedQueueMax || n_bytes + n > limits::kFeedBytesMax) return false;
+    events.push_back(announcement);
+    n_bytes += n;
     changed.notify();
     return true;
   }
   std::string take() {
     std::string piece;
-    for (; !events.empty() && piece.size() < limits::kStreamPieceBytesMax; events.pop_front()) piece += events.front();
+    for (; !events.empty() && piece.size() < limits::kStreamPieceBytesMax; events.pop_front()) {
+      piece += event_text(events.front()->type, events.front()->data);
+      n_bytes -= events.front()->data.size();
+    }
     return piece;
   }
 
-  std::deque<std::string> events;
-  bool is_last = false;  // none will follow
+  std::deque<Announcement> events;
+  std::size_t n_bytes = 0;  // of their data
+  bool is_last = false;     // none will follow
   Signal changed;
 };
 
-asio::awaitable<void> all_by_stream(Desk& desk, Filter filter, Exchange& exchange) {
+asio::awaitable<void> all_by_stream(Desk& desk, Broadcast& broadcast, HttpRequest request, EventFilter filter,
+                                    Exchange& exchange) {
   Unsent unsent(exchange);
-  Feed feed([&](std::string_view type, std::string data) { return unsent.offer(type, data); });
-  const auto follower = [&](const Dossier& dossier, std::size_t place) {
-    if (filter.wants(dossier, place)) feed.take(type_at(dossier, place), to_text(entry_object(desk, dossier, place)));
-  };
-  const auto on_end = [&] {
+  Feed feed([&unsent](const Announcement& announcement) { return unsent.offer(announcement); });
+  const auto take = [&feed](const Announcement& announcement) { feed.take(announcement); };
+  const auto on_end = [&unsent] {
     unsent.is_last = true;
     unsent.changed.notify();
   };
-  const Following following(desk, follower, on_end);
+  const Result<Broadcast::Following> following = broadcast.follow(request.principal, std::move(filter), take, on_end);
+  if (!following) co_return co_await refuse(exchange, following.error());
   exchange.on_gone([&unsent] { unsent.changed.notify(); });
   bool is_here = co_await exchange.begin_stream(event_stream_head()) && co_await exchange.write(": following\n\n");
   Silence silence(desk.clock(), desk.options().keep_alive);
@@ -192,33 +142,41 @@ asio::awaitable<void> all_by_stream(Desk& desk, Filter filter, Exchange& exchang
   if (is_here) co_await exchange.end_stream();
 }
 
-asio::awaitable<void> all_by_websocket(Desk& desk, Filter filter, Exchange& exchange) {
-  const std::shared_ptr<WebSocketSession> socket = co_await exchange.accept_websocket();
+asio::awaitable<void> all_by_websocket(Broadcast& broadcast, HttpRequest request, EventFilter filter,
+                                       Exchange& exchange) {
+  std::shared_ptr<WebSocketSession> socket;
+  Feed feed([&socket](const Announcement& announcement) { return socket->offer(announcement->data); });
+  const auto take = [&](const Announcement& announcement) {
+    if (socket) feed.take(announcement);
+  };
+  // Before the handshake: a refusal is an answer of HTTP.
+  const Result<Broadcast::Following> following = broadcast.follow(request.principal, std::move(filter), take);
+  if (!following) co_return co_await refuse(exchange, following.error());
+  socket = co_await exchange.accept_websocket();
   if (!socket) co_return;
-  Feed feed([&](std::string_view, std::string data) { return socket->offer(std::move(data)); });
-  const Following following(desk, [&](const Dossier& dossier, std::size_t place) {
-    if (filter.wants(dossier, place)) feed.take(type_at(dossier, place), to_text(entry_object(desk, dossier, place)));
-  });
   while (co_await socket->receive()) {  // says nothing that is listened to yet
   }
 }
 
-asio::awaitable<void> events_of_all(Desk& desk, HttpRequest request, Exchange& exchange) {
-  Result<Filter> filter = Filter::parse(request);
+asio::awaitable<void> events_of_all(Desk& desk, Broadcast& broadcast, HttpRequest request, Exchange& exchange) {
+  Result<EventFilter> filter = EventFilter::parse(request);
   if (!filter) co_return co_await refuse(exchange, filter.error());
-  if (wants_websocket(request)) co_return co_await all_by_websocket(desk, *std::move(filter), exchange);
-  co_await all_by_stream(desk, *std::move(filter), exchange);
+  if (wants_websocket(request))
+    co_return co_await all_by_websocket(broadcast, std::move(request), *std::move(filter), exchange);
+  co_await all_by_stream(desk, broadcast, std::move(request), *std::move(filter), exchange);
 }
 
 }  // namespace
 
 void add_event_routes(Router& router, Desk& desk) {
+  const std::shared_ptr<Broadcast> broadcast = Broadcast::of(desk);
   router.add("GET", "/v1/generations/*/events", Scope::kUse,
              when_ready(desk, [&desk](HttpRequest request, Exchange& exchange) {
                return events_of(desk, std::move(request), exchange);
              }));
-  router.add("GET", "/v1/events", Scope::kUse, when_ready(desk, [&desk](HttpRequest request, Exchange& exchange) {
-               return events_of_all(desk, std::move(request), exchange);
+  router.add("GET", "/v1/events", Scope::kUse,
+             when_ready(desk, [&desk, broadcast](HttpRequest request, Exchange& exchange) {
+               return events_of_all(desk, *broadcast, std::move(request), exchange);
              }));
 }
 

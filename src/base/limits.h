@@ -30,8 +30,8 @@ inline constexpr std::size_t kPageBytesMax = std::size_t{1} << 30;  // of pages 
 
 // --- one step
 inline constexpr std::int32_t kDecodeRowsMax = 64;         // rows of one decode call; each reserves a row of logits
-inline constexpr std::int32_t kPrefillRowsMax = 128;       // rows of one prefill chunk when nobody waits for a token
-inline constexpr std::int32_t kPrefillRowsShared = 64;     // the same beside as many running streams
+inline constexpr std::int32_t kPrefillRowsMax = 128;       // rows of one prefill chunk
+inline constexpr std::int32_t kPrefillRowsShared = 64;     // the same of the only prompt beside running streams
 inline constexpr std::int32_t kPrefillRowsUnaborted = 32;  // the same in a step that cannot be aborted
 
 inline constexpr std::size_t kConfigBytesMax = 1024 * 1024;
@@ -139,8 +139,11 @@ inline constexpr std::int64_t kTokensPageMax = 10'000;  // journal rows of one a
 inline constexpr std::int64_t kTokensPageDefault = 1000;
 inline constexpr std::int64_t kListPageMax = 100;  // generations of one answer
 inline constexpr std::int64_t kListPageDefault = 20;
-inline constexpr std::int64_t kInspectTopDefault = 10;   // of kTopLogprobsMax
-inline constexpr std::size_t kFeedQueueMax = 4096;       // events of all generations that a follower has not taken
+inline constexpr std::int64_t kInspectTopDefault = 10;  // of kTopLogprobsMax
+inline constexpr std::size_t kFeedQueueMax = 4096;      // events of all generations that a follower has not taken
+inline constexpr std::size_t kFeedBytesMax = 1 << 20;   // of their data
+inline constexpr std::size_t kFollowersPerKeyMax = 32;  // of all events
+inline constexpr std::size_t kFollowersMax = 256;
 inline constexpr std::int64_t kInterruptReachMs = 1000;  // a pause or cancel that takes longer: the engine is stuck
 inline constexpr std::size_t kStreamPieceBytesMax = 64 * 1024;  // of one write, when a reader has to catch up
 inline constexpr std::int64_t kKeepAliveMs = 15'000;            // of silence on a stream; a flag sets another

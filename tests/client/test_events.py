@@ -4,9 +4,10 @@ import contextlib
 import json
 
 import pytest
+from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from server import WAIT_S
+from server import WAIT_S, until
 from stream import Stream, text_of
 
 ASKED = {"prompt": "events", "max_tokens": 40, "ignore_eos": True, "seed": 31}
@@ -164,3 +165,15 @@ def test_list_of_sessions(start):
         assert refused.status == 400 and refused.error["param"] == wrong.split("=")[0]
     cancelled = server.post("/v1/sessions/B/cancel").ok()
     assert (cancelled["first_id"], cancelled["last_id"], cancelled["has_more"]) == (held, held, False)
+
+
+def test_a_key_follows_all_events_so_many_times(start):
+    server = start("--engine", "fake").ready()
+    sources = [following(server) for _ in range(32)]
+    refused = server.get("/v1/events")
+    assert (refused.status, refused.error["code"]) == (429, "busy") and "Retry-After".lower() in refused.headers
+    with pytest.raises(InvalidStatus) as too_many:
+        connect(f"ws://{server.host}:{server.port}/v1/events", proxy=None)
+    assert too_many.value.response.status_code == 429
+    sources.pop().reset()
+    until(lambda: Stream(server, "/v1/events", None, method="GET").head().status == 200, "the place of the one that left")
