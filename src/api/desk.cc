@@ -80,6 +80,10 @@ std::vector<std::shared_ptr<Dossier>> Desk::all(const Principal& who) const {
   return seen;
 }
 
+void Desk::for_each(const std::function<void(const Dossier&)>& look) const {
+  for (const auto& dossier : in_order_) look(*dossier);
+}
+
 std::vector<std::shared_ptr<Dossier>> Desk::of_session(std::string_view session, const Principal& who) const {
   std::vector<std::shared_ptr<Dossier>> seen = all(who);
   std::erase_if(seen, [&](const auto& dossier) { return dossier->head.session != session; });

@@ -97,6 +97,8 @@ class Desk {
 
   // Newest last; everything the tenant may see.
   std::vector<std::shared_ptr<Dossier>> all(const Principal& who) const;
+  // Of all tenants.
+  void for_each(const std::function<void(const Dossier&)>& look) const;
   std::vector<std::shared_ptr<Dossier>> of_session(std::string_view session, const Principal& who) const;
 
   // Called after each entry that any generation's log gains; the end once, when the server stops.

@@ -20,7 +20,7 @@ namespace {
 class OpenApi : public ::testing::Test {
  protected:
   OpenApi() : desk_(io_.get_executor(), clock_, {}) {
-    add_routes(router_, desk_);
+    add_routes(router_, desk_, [] { return std::string(); });
     document_ = openapi_document(router_.endpoints());
   }
   // Each value, with the keys that lead to it.

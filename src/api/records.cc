@@ -8,18 +8,6 @@
 namespace fermata::api {
 namespace {
 
-// user, condition or resource: who is behind a pause.
-std::string_view class_of(WaitReason reason) {
-  switch (reason) {
-    case WaitReason::kUser:
-    case WaitReason::kPauseAt:
-    case WaitReason::kHuman:
-    case WaitReason::kTool: return "user";
-    case WaitReason::kRule: return "condition";
-    default: return "resource";
-  }
-}
-
 double in_ms(Duration duration) { return std::round(duration.ms() * 1000) / 1000; }
 
 Usage usage_so_far(const Dossier& dossier) {
@@ -55,8 +43,10 @@ json::object pause_object(const Desk& desk, const Dossier& dossier, const PauseT
   object["held_bytes"] = record.n_bytes_held;
   object["durable"] = false;
   object["exact"] = desk.exactness().with_neighbours;
-  object["reason"] = json::object{
-      {"class", class_of(record.reason)}, {"why", to_string(record.reason)}, {"rule", nullptr}, {"evidence", nullptr}};
+  object["reason"] = json::object{{"class", to_string(interrupt_class(record.reason))},
+                                  {"why", to_string(record.reason)},
+                                  {"rule", nullptr},
+                                  {"evidence", nullptr}};
   object["action_requests"] = json::array();
   object["review_configs"] = json::array();
   object["paused_at"] = desk.unix_time(ticket.reached);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "api/desk.h"
 #include "api/http/router.h"
@@ -23,9 +24,11 @@ void add_generation_routes(Router& router, Desk& desk);  // look at, pause, resu
 void add_session_routes(Router& router, Desk& desk);     // the same of all that share a session
 void add_event_routes(Router& router, Desk& desk);       // events of one and of all
 void add_service_routes(Router& router, Desk& desk);     // capabilities, health
-void add_description(Router& router);                    // of all that is there so far, and of itself
+// `text` makes the answer, as Prometheus reads it.
+void add_metrics_route(Router& router, std::function<std::string()> text);
+void add_description(Router& router);  // of all that is there so far, and of itself
 
 // All of these.
-void add_routes(Router& router, Desk& desk);
+void add_routes(Router& router, Desk& desk, std::function<std::string()> metrics);
 
 }  // namespace fermata::api

@@ -101,6 +101,16 @@ void add_service_routes(Router& router, Desk& desk) {
     router.add("GET", path, Scope::kUse, look(desk, health), {.open = true});
 }
 
+void add_metrics_route(Router& router, std::function<std::string()> text) {
+  const auto answer = [text = std::move(text)](const HttpRequest&, Exchange& exchange) {
+    HttpResponse response;
+    response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    response.body = text();
+    return exchange.respond(std::move(response));
+  };
+  router.add("GET", "/metrics", Scope::kAdmin, answer);
+}
+
 // Made once: nothing in it depends on the model or on who asks, so it needs neither.
 void add_description(Router& router) {
   const auto text = std::make_shared<std::string>();
@@ -113,12 +123,13 @@ void add_description(Router& router) {
   *text = to_text(openapi_document(router.endpoints()));
 }
 
-void add_routes(Router& router, Desk& desk) {
+void add_routes(Router& router, Desk& desk, std::function<std::string()> metrics) {
   add_openai_routes(router, desk);
   add_generation_routes(router, desk);
   add_session_routes(router, desk);
   add_event_routes(router, desk);
   add_service_routes(router, desk);
+  add_metrics_route(router, std::move(metrics));
   add_description(router);
 }
 

@@ -15,6 +15,7 @@ struct Duration {
   std::int64_t ns = 0;
   auto operator<=>(const Duration&) const = default;
   double ms() const { return static_cast<double>(ns) / 1e6; }
+  double seconds() const { return static_cast<double>(ns) / 1e9; }
 };
 constexpr Duration operator-(Instant a, Instant b) { return {a.ns - b.ns}; }
 constexpr Instant operator+(Instant a, Duration d) { return {a.ns + d.ns}; }

@@ -166,6 +166,32 @@ bool needs_resume(WaitReason reason) {
   return false;
 }
 
+InterruptClass interrupt_class(WaitReason reason) {
+  switch (reason) {
+    case WaitReason::kUser:
+    case WaitReason::kPauseAt:
+    case WaitReason::kHuman:
+    case WaitReason::kTool: return InterruptClass::kUser;
+    case WaitReason::kRule: return InterruptClass::kCondition;
+    case WaitReason::kNone:
+    case WaitReason::kQueue:
+    case WaitReason::kCells:
+    case WaitReason::kResource:
+    case WaitReason::kSlowReader:
+    case WaitReason::kPreempted: return InterruptClass::kResource;
+  }
+  return InterruptClass::kResource;
+}
+
+std::string_view to_string(InterruptClass who) {
+  switch (who) {
+    case InterruptClass::kUser: return "user";
+    case InterruptClass::kCondition: return "condition";
+    case InterruptClass::kResource: return "resource";
+  }
+  return "resource";
+}
+
 std::span<const Transition> transitions() { return kTransitions; }
 
 std::optional<State> next_state(State from, Trigger trigger) {

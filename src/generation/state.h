@@ -60,10 +60,20 @@ enum class EndReason : std::uint8_t {
   kError,
 };
 
+// Who is behind a pause.
+enum class InterruptClass : std::uint8_t {
+  kUser,       // somebody asked for it, now or in the request
+  kCondition,  // a rule
+  kResource,   // want of room, or of a reader
+};
+InterruptClass interrupt_class(WaitReason reason);
+std::string_view to_string(InterruptClass who);
+
 // Sizes of the enums: the last value plus one.
 inline constexpr std::size_t kStates = static_cast<std::size_t>(State::kFinished) + 1;
 inline constexpr std::size_t kTriggers = static_cast<std::size_t>(Trigger::kFinish) + 1;
 inline constexpr std::size_t kWaitReasons = static_cast<std::size_t>(WaitReason::kPreempted) + 1;
+inline constexpr std::size_t kInterruptClasses = static_cast<std::size_t>(InterruptClass::kResource) + 1;
 inline constexpr std::size_t kEndReasons = static_cast<std::size_t>(EndReason::kError) + 1;
 
 // Names as they go over the wire, e.g. "pause_at".

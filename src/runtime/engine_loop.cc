@@ -43,6 +43,7 @@ bool EngineLoop::turn() {
   if (plan.page_in) page_in(*plan.page_in);
   if (plan.prefill) step_prefill(*plan.prefill);
   roster_.deliver();
+  look_at_pool();
   return !plan.idle() || plan.out_of_cells || somebody_leaves();
 }
 
@@ -177,7 +178,7 @@ void EngineLoop::step_decode(const std::vector<GenerationId>& ids) {
 
 // False if the step failed and served several.
 bool EngineLoop::run_decode(std::span<const Row> rows, std::span<const GenerationId> served) {
-  const Result<StepStatus> status = step(rows, served);
+  const Result<StepStatus> status = step(rows, served, stats_.decode);
   if (!status && served.size() > 1) return false;
   if (!status) end(*roster_.find(served.front()), EndReason::kError, status.error());
   if (!status || *status == StepStatus::kAborted) {
@@ -214,7 +215,7 @@ void EngineLoop::step_prefill(const PrefillChunk& chunk) {
     rows.push_back({tokens[i], position, *live->seq, position + 1 == generation.wanted()});
   }
   live->last_planned = clock_.now();
-  const Result<StepStatus> status = step(rows, {&chunk.id, 1});
+  const Result<StepStatus> status = step(rows, {&chunk.id, 1}, stats_.prefill);
   if (!status) end(*live, EndReason::kError, status.error());
   if (!status || *status == StepStatus::kAborted) return take_commands();
 
@@ -229,7 +230,8 @@ void EngineLoop::step_prefill(const PrefillChunk& chunk) {
 }
 
 // The plan saw to it that the rows fit: what fails here is the engine's doing.
-Result<StepStatus> EngineLoop::step(std::span<const Row> rows, std::span<const GenerationId> served) {
+Result<StepStatus> EngineLoop::step(std::span<const Row> rows, std::span<const GenerationId> served, StepStats& stats) {
+  const Instant begun = clock_.now();
   interrupts_.begin_step(served, !last_step_aborted_);
   stats_.n_steps.fetch_add(1, std::memory_order_relaxed);
   const Result<StepStatus> status = engine_.step(rows, &interrupts_);
@@ -238,6 +240,11 @@ Result<StepStatus> EngineLoop::step(std::span<const Row> rows, std::span<const G
 
   last_step_aborted_ = status && *status == StepStatus::kAborted;
   if (last_step_aborted_) stats_.n_steps_aborted.fetch_add(1, std::memory_order_relaxed);
+  last_step_ended_ = clock_.now();
+  if (!status) stats_.n_steps_failed.fetch_add(1, std::memory_order_relaxed);
+  if (!status || last_step_aborted_) return status;
+  stats.seconds.observe((last_step_ended_ - begun).seconds());
+  stats.rows.observe(static_cast<double>(rows.size()));
   return status;
 }
 
@@ -279,9 +286,18 @@ void EngineLoop::freeze(Live& live, WaitReason reason) {
   Generation& generation = *live.generation;
   FERMATA_CHECK(generation.apply(Trigger::kReachPause, reason, now).has_value());
   live.pause = generation.pause_record();
+  if (!live.pause_replies.empty()) count_interrupt(live);
   roster_.deliver(live);  // nothing of it is sent after the answer
   for (const Reply<PauseRecord>& reply : std::exchange(live.pause_replies, {})) reply.send(live.pause);
   if (live.is_settled()) pool_.publish(*live.seq, live.tokens_in_pool());
+}
+
+// Commands are taken after a step, so what was computing for it has ended by now.
+void EngineLoop::count_interrupt(const Live& live) {
+  const auto who = static_cast<std::size_t>(interrupt_class(live.pause.reason));
+  const Duration until_step_ended = last_step_ended_ - live.generation->pause_asked();
+  stats_.frozen[who].observe(live.pause.reach.seconds());
+  stats_.released[who].observe(std::max(until_step_ended, Duration()).seconds());
 }
 
 void EngineLoop::end(Live& live, EndReason reason, Error error) {
@@ -305,6 +321,21 @@ void EngineLoop::leave_pool(Live& live) {
     reply.send(Error{Code::kWrongState, "it ended before the pause was reached",
                      std::string(to_string(generation.end_reason()))});
   frozen_point_is_read(live);
+}
+
+// What is shared costs the length of what is cached, hence not each turn.
+void EngineLoop::look_at_pool() {
+  constexpr Duration kEvery = seconds(1);
+  const Instant now = clock_.now();
+  if (pool_seen_ && now - *pool_seen_ < kEvery) return;
+  pool_seen_ = now;
+  const std::vector<CachedView> cached = pool_.cached(true);
+  std::uint32_t n_cells = 0;
+  for (const CachedView& one : cached) n_cells += one.n_exclusive;
+  stats_.n_cells_cached.store(n_cells, std::memory_order_relaxed);
+  stats_.n_cells_free.store(pool_.n_free(), std::memory_order_relaxed);
+  stats_.n_seqs_cached.store(static_cast<std::int32_t>(cached.size()), std::memory_order_relaxed);
+  stats_.n_seqs_free.store(pool_.view(cached, 0).n_seqs_free, std::memory_order_relaxed);
 }
 
 void EngineLoop::audit() const {

@@ -13,6 +13,7 @@
 #include "runtime/command.h"
 #include "runtime/interrupt_line.h"
 #include "runtime/live.h"
+#include "runtime/loop_stats.h"
 #include "runtime/pager.h"
 #include "runtime/pool.h"
 #include "runtime/roster.h"
@@ -25,23 +26,6 @@ struct LoopOptions {
   Duration no_progress_timeout = milliseconds(limits::kNoProgressTimeoutMs);
   std::int32_t n_page_tokens = limits::kPageTokens;
   std::size_t page_bytes_max = limits::kPageBytesMax;
-};
-
-// Counted since the start. Written by the engine thread, read by any.
-struct LoopStats {
-  std::atomic<std::uint64_t> n_steps{0};        // begun
-  std::atomic<std::uint64_t> n_steps_ended{0};  // done, aborted or failed
-  std::atomic<std::uint64_t> n_steps_aborted{0};
-  std::atomic<std::uint64_t> n_retried_alone{0};  // steps of several that failed
-  std::atomic<std::uint64_t> n_decode_rows{0};    // computed
-  std::atomic<std::uint64_t> n_prefill_rows{0};   // computed
-  std::atomic<std::uint64_t> n_cached_rows{0};    // found in the pool instead
-  std::atomic<std::uint64_t> n_preempted{0};
-  std::atomic<std::uint64_t> n_parked{0};  // paused ones that gave up their cells under pressure
-  std::atomic<std::uint64_t> n_pages_out{0};
-  std::atomic<std::uint64_t> n_pages_in{0};
-  std::atomic<std::uint64_t> n_pages_dropped{0};  // generations whose pages found no place
-  std::atomic<std::uint64_t> n_evictions{0};
 };
 
 // The engine thread's work: drain, plan, step, sample, fold, emit. The only place that changes generations and the
@@ -91,6 +75,8 @@ class EngineLoop {
   void leave_pool(Live& live);  // its sequence becomes cache; what it computed must be found or computed again
   void apply_timeouts();
   void sample_resumed();
+  void count_interrupt(const Live& live);
+  void look_at_pool();
 
   // --- plan and apply
   Plan plan_turn();
@@ -100,7 +86,7 @@ class EngineLoop {
   void step_decode(const std::vector<GenerationId>& ids);
   bool run_decode(std::span<const Row> rows, std::span<const GenerationId> served);
   void step_prefill(const PrefillChunk& chunk);
-  Result<StepStatus> step(std::span<const Row> rows, std::span<const GenerationId> served);
+  Result<StepStatus> step(std::span<const Row> rows, std::span<const GenerationId> served, StepStats& stats);
   void advance(GenerationId id, std::span<const float> logits);
 
   // --- pages (engine_paging.cc)
@@ -124,6 +110,8 @@ class EngineLoop {
   LoopStats stats_;
   std::vector<GenerationId> in_flight_;  // have rows in a step whose logits are not used yet
   bool last_step_aborted_ = false;
+  Instant last_step_ended_;
+  std::optional<Instant> pool_seen_;
   std::atomic<bool> closing_{false};
 };
 

@@ -19,6 +19,7 @@
 #include "api/routes.h"
 #include "base/limits.h"
 #include "runtime/core.h"
+#include "server/metrics.h"
 
 namespace fermata {
 namespace {
@@ -69,6 +70,7 @@ class Server {
   std::optional<LoadedModel> model_;
   std::unique_ptr<Core> core_;
   std::unique_ptr<Desk> desk_;
+  std::optional<Metrics> metrics_;
   Router router_;
   std::optional<Guard> guard_;
   std::unique_ptr<Listener> listener_;
@@ -84,7 +86,8 @@ Result<void> Server::listen() {
   desk.keep_alive = options_.keep_alive;
   desk.pause_wait = options_.pause_wait;
   desk_ = std::make_unique<Desk>(io_.get_executor(), clock_, std::move(desk));
-  add_routes(router_, *desk_);
+  metrics_.emplace(*desk_);
+  add_routes(router_, *desk_, [this] { return metrics_->text(); });
 
   GuardOptions guard;
   guard.hosts = options_.hosts;

@@ -121,7 +121,7 @@ class Contract:
                 if fields:
                     check_event(check, dict(fields))
         elif method != "HEAD":
-            check(json.loads(body))
+            check(body.decode() if headers["content-type"].startswith("text/plain") else json.loads(body))
 
 
 BYTE = r"(?:\d{1,2}|1\d\d|2[0-4]\d|25[0-5])"

@@ -145,6 +145,7 @@ def test_every_call_with_every_success(tiny, promised):
         tiny.get(f"{prefix}/health").ok()
     for call in ("/v1/models", "/v1/models/tiny", "/v1/capabilities", "/v1/stats", "/openapi.json"):
         tiny.get(call).ok()
+    assert tiny.get("/metrics").status == 200
     documented = {(operation["operationId"], int(status), media) for _, _, operation in promised.calls
                   for status, response in operation["responses"].items() if int(status) < 400
                   for media in response.get("content", {None: None})}

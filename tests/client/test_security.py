@@ -150,6 +150,8 @@ def test_what_comes_after_text_that_is_held_back_is_a_reviewers(keyed):
 
 def test_scopes(keyed):
     assert keyed.get("/v1/models", key=keyed.keys["rev"]).status == 403, "review does not contain use"
+    assert keyed.get("/metrics", key=keyed.keys["ann"]).status == 403 and keyed.get("/metrics").status == 401
+    assert keyed.get("/metrics", key=keyed.keys["bob"]).status == 200
     assert keyed.post("/v1/completions", ONE, key=keyed.keys["rev"]).status == 403
     assert "path" not in keyed.get("/v1/capabilities", key=keyed.keys["ann"]).ok()["model"]
     assert "path" in keyed.get("/v1/capabilities", key=keyed.keys["bob"]).ok()["model"]
