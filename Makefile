@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build check test long bench asan tsan fuzz format setup clean
+.PHONY: help run model build check test long bench asan tsan fuzz format setup clean
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .NOTPARALLEL:
 ARGS ?=
@@ -13,7 +13,8 @@ help:
 	  'fermata: an LLM inference server whose generations can be paused, inspected and resumed at any token, exactly.' '' \
 	  '  make run      set up this machine, build, and serve on 127.0.0.1:8080      (first time: some minutes)' \
 	  '                make run ARGS=demo shows a pause in the terminal; ARGS='\''serve --port 9000'\'' passes your own' \
-	  '  make check    format, lint, includes, unit and simulation tests           (under a minute once built)' \
+	  '  make model    make the default model ready, where fermata looks for it' \
+  '  make check    format, lint, includes, unit and simulation tests           (under a minute once built)' \
 	  '  make test     everything: check, model tests, sanitizers, fuzzing, tools  (under 40 minutes from nothing)' '' \
 	  '  make long     simulation and oracle with ten times the seeds, others each time; true pauses (an hour or so)' \
   '  make build    build the product and its tests in build/release' \
@@ -32,6 +33,13 @@ run:
 	@tools/build-llama
 	@tools/build product
 	@tools/run $(ARGS)
+
+model:
+	@tools/setup-packages run
+	@tools/fetch
+	@tools/build-llama
+	@tools/build product
+	@tools/prepare-model
 
 setup:
 	@tools/setup-packages test

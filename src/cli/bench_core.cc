@@ -120,6 +120,7 @@ Result<std::unique_ptr<Engine>> open_for_bench(const BenchSettings& settings) {
   }
   Result<LlamaOptions> options = llama_options(settings.engine);
   if (!options) return options.error();
+  if (std::optional<Error> missing = missing_default_model(settings.engine)) return *std::move(missing);
   options->n_rows_max = std::max(options->n_rows_max, settings.limits.n_prefill_rows);
   Result<std::unique_ptr<LlamaEngine>> engine = load_llama(*options);
   if (!engine) return engine.error();

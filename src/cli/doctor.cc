@@ -2,10 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
-#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/complain.h"
@@ -20,24 +19,21 @@ struct DoctorSettings {
   bool json = false;
 };
 
-// There is a model to look at: one that was named, or the default one if it was made ready.
-bool has_model(const EngineFlags& flags, const LlamaOptions& options) {
-  std::error_code ignored;
-  return flags.engine == "llama" && (named_model(flags) || std::filesystem::exists(options.model_path, ignored));
-}
-
 int doctor(const DoctorSettings& settings) {
   DoctorReport report = examine_machine();
   int code = kOk;
   const Result<LlamaOptions> options = llama_options(settings.engine);
   if (!options) return complain(options.error());
-  if (has_model(settings.engine, *options)) {
+  if (const std::optional<Error> missing = missing_default_model(settings.engine)) {
+    code = complain(*missing);
+  } else if (settings.engine.engine == "llama") {
     const Result<std::unique_ptr<LlamaEngine>> engine = load_llama(*options);
     if (engine)
       report = examine(**engine);
     else
       code = complain(engine.error());
   }
+  // The machine can be told of without a model.
   const std::string text = settings.json ? report.to_json() : report.to_text();
   std::fwrite(text.data(), 1, text.size(), stdout);
   return code;
@@ -49,6 +45,9 @@ Command add_doctor(CLI::App& app) {
   auto settings = std::make_shared<DoctorSettings>();
   CLI::App* command =
       app.add_subcommand("doctor", "What this machine and model can do: threads, kernels, fingerprint, what is exact");
+  command->footer(
+      "Without a model, or with one that cannot be loaded, the machine is told of and the exit code is 3.\n\n" +
+      std::string(kExitCodesHelp));
   command->add_flag("--json", settings->json, "One JSON object");
   settings->engine.add_to(*command);
   return [settings](InterruptSignal&) { return doctor(*settings); };

@@ -7,6 +7,7 @@
 #include "cli/complain.h"
 #include "cli/exit_codes.h"
 #include "cli/output.h"
+#include "cli/usage.h"
 #include "cli/version.h"
 
 namespace cli = fermata::cli;
@@ -17,18 +18,20 @@ int run(int argc, char** argv, cli::InterruptSignal& signals) {
   CLI::App app("fermata: inference that can be paused, inspected and resumed at any token, exactly.", "fermata");
   app.require_subcommand(1);
   app.set_version_flag("--version", cli::version());
-  app.footer(std::string("Start with: fermata demo\n\n") + cli::kExitCodesHelp);
+  app.footer(std::string("Start with: fermata demo, then fermata serve\n\n") + cli::kExitCodesHelp);
   const std::map<std::string, cli::Command> commands = {
-      {"run", cli::add_run(app)},     {"serve", cli::add_serve(app)},   {"demo", cli::add_demo(app)},
-      {"bench", cli::add_bench(app)}, {"doctor", cli::add_doctor(app)}, {"prepare-model", cli::add_prepare_model(app)},
+      {"run", cli::add_run(app)},         {"serve", cli::add_serve(app)},
+      {"demo", cli::add_demo(app)},       {"bench", cli::add_bench(app)},
+      {"doctor", cli::add_doctor(app)},   {"prepare-model", cli::add_prepare_model(app)},
   };
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    std::ostringstream help;
-    const bool asked_for_help = app.exit(e, help) == 0;
-    std::fputs(help.str().c_str(), stdout);
-    return asked_for_help ? cli::kOk : cli::kUsage;
+    if (e.get_exit_code() != 0) return cli::complain_usage(app, e);
+    std::ostringstream asked_for;  // the help, or the version
+    app.exit(e, asked_for);
+    std::fputs(asked_for.str().c_str(), stdout);
+    return cli::kOk;
   }
   return commands.at(app.get_subcommands().front()->get_name())(signals);
 }

@@ -113,6 +113,19 @@ std::string default_model_path() {
   return base / "fermata/default.gguf";
 }
 
+std::optional<Error> missing_default_model(const EngineFlags& flags) {
+  if (flags.engine != "llama" || named_model(flags)) return std::nullopt;
+  const std::string path = default_model_path();
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) return std::nullopt;
+  return Error{Code::kModel,
+               "there is no model: none at " + path +
+                   ", no .deps/model/default.gguf above the program; run 'make model' in the sources of fermata, or "
+                   "name a GGUF file with --model FILE or the variable FERMATA_MODEL",
+               {},
+               false};
+}
+
 void EngineFlags::add_chat_template_to(CLI::App& app) {
   add_text(app, "--chat-template-file", chat_template_file, "Jinja template for dialogues, instead of the model's own")
       ->group("Engine")
@@ -134,6 +147,7 @@ Result<OpenedEngine> open_engine(const EngineFlags& flags) {
   }
   const Result<LlamaOptions> options = llama_options(flags);
   if (!options) return options.error();
+  if (std::optional<Error> missing = missing_default_model(flags)) return *std::move(missing);
   Result<std::unique_ptr<LlamaEngine>> engine = load_llama(*options);
   if (!engine) return engine.error();
   const llama_model* model = (*engine)->model();

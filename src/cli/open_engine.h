@@ -49,5 +49,8 @@ std::optional<std::string> named_model(const EngineFlags& flags);
 // Where the default model should be: .deps/model/default.gguf beside the build, else
 // $XDG_DATA_HOME/fermata/default.gguf.
 std::string default_model_path();
+// If a model is wanted, none is named and the default one is not there: kModel, with where it was looked for and how to
+// get one.
+std::optional<Error> missing_default_model(const EngineFlags& flags);
 
 }  // namespace fermata::cli

@@ -35,6 +35,9 @@ class Program {
   void set(const std::string& name, const std::string& value) { environment_.push_back(name + "=" + value); }
   void stdin_from(const std::string& text) { fermata::test::write_file(file("in"), text); }
 
+  // Another file of the program, for all later runs: it looks for its model from where it lies.
+  void be(const std::string& path) { path_ = path; }
+
   // Address space, for all later runs.
   void limit_memory(std::size_t n_mib) { n_mib_max_ = n_mib; }
 
@@ -53,7 +56,7 @@ class Program {
       close(input[0]);
       FERMATA_CHECK_EQ(pipe2(input, O_CLOEXEC), 0);
     }
-    words.insert(words.begin(), FERMATA_PROGRAM);
+    words.insert(words.begin(), path_);
     if (n_mib_max_ != 0) {
       const std::string script = "ulimit -v " + std::to_string(n_mib_max_ << 10) + "; exec \"$@\"";
       words.insert(words.begin(), {"/bin/sh", "-c", script, "sh"});
@@ -90,6 +93,7 @@ class Program {
   }
 
   fermata::test::TempFolder folder_;
+  std::string path_ = FERMATA_PROGRAM;
   std::size_t n_mib_max_ = 0;             // 0: no limit
   std::vector<std::string> environment_;  // before the inherited ones: the first of a name counts
 };

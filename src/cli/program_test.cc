@@ -4,6 +4,8 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
+#include <filesystem>
+
 #include "cli/program_fixture.h"
 
 namespace fermata::cli {
@@ -77,6 +79,50 @@ TEST_F(ProgramTest, RefusesWhatItCannotDoByName) {
   expect_refused({"prepare-model", "", "x.gguf"}, "source");
   expect_refused({"run", "--raw", "--system", "Be brief.", "x"}, "--system");
   expect_refused({"run", "--engine", "fake", "--system", "Be brief.", "x"}, "--system needs a chat template");
+}
+
+TEST_F(ProgramTest, WithoutACommandItPrintsItsHelp) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{}, {"bench"}}) {
+    const test::Outcome outcome = program_.run(words);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.err, "");
+    std::vector<std::string> asked = words;
+    asked.push_back("--help");
+    EXPECT_EQ(outcome.out, program_.run(asked).out);
+    EXPECT_NE(outcome.out.find("Usage: fermata"), std::string::npos) << outcome.out;
+  }
+}
+
+TEST_F(ProgramTest, WhatIsMisspelledIsToldWithTheNearestName) {
+  expect_refused({"serv"}, "'fermata' has no command 'serv'; did you mean 'serve'?");
+  expect_refused({"sevre", "--port", "80"}, "'fermata' has no command 'sevre'; did you mean 'serve'?");
+  expect_refused({"nothing-like-it"}, "'fermata' has no command 'nothing-like-it'\n");
+  expect_refused({"bench", "cor"}, "'fermata bench' has no command 'cor'; did you mean 'core'?");
+  expect_refused({"serve", "--prot", "80"}, "'fermata serve' has no flag '--prot'; did you mean '--port'?");
+  expect_refused({"serve", "--prot=80"}, "'fermata serve' has no flag '--prot'; did you mean '--port'?");
+  expect_refused({"run", "--tmep", "1", "hello"}, "'fermata run' has no flag '--tmep'; did you mean '--temp'?");
+  expect_refused({"--port", "80", "serve"}, "'--port' is a flag of 'fermata serve' and stands behind that");
+  expect_refused({"doctor", "please"}, "'fermata doctor' does not know what to do with 'please'");
+  expect_refused({"serve", "--prot", "80"}, "'fermata serve --help' tells more.");
+  expect_refused({"serve", "--port", "x"}, "--port: takes a whole number from 0 to 65535, not 'x'");
+}
+
+TEST_F(ProgramTest, WithoutAModelItSaysWhereOneWasLookedForAndHowToGetOne) {
+  // Away from a tree of sources, which may have one.
+  std::filesystem::copy_file(FERMATA_PROGRAM, program_.file("fermata"));
+  program_.be(program_.file("fermata"));
+  program_.set("XDG_DATA_HOME", program_.file("data"));
+  program_.set("FERMATA_MODEL", "");
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"doctor"}, {"doctor", "--json"}, {"run", "x"}, {"serve", "--port", "0"}, {"demo"}, {"bench", "core"}}) {
+    const test::Outcome outcome = program_.run(words);
+    EXPECT_EQ(outcome.code, 3) << words[0];
+    for (const std::string& told :
+         {program_.file("data/fermata/default.gguf"), std::string("make model"), std::string("--model")})
+      EXPECT_NE(outcome.err.find(told), std::string::npos) << words[0] << outcome.err;
+    EXPECT_EQ(outcome.out.find("cpu") != std::string::npos, words[0] == "doctor") << "the machine needs none";
+  }
+  EXPECT_EQ(program_.run({"doctor", "--engine", "fake"}).code, 0) << "none is wanted";
 }
 
 TEST_F(ProgramTest, ANamedModelThatIsNotThereIsSaid) {

@@ -1,10 +1,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <memory>
-#include <sstream>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,9 +11,9 @@
 #include "base/limits.h"
 #include "cli/commands.h"
 #include "cli/complain.h"
+#include "cli/config_flags.h"
 #include "cli/exit_codes.h"
 #include "cli/flags.h"
-#include "cli/input_file.h"
 #include "cli/open_engine.h"
 #include "server/server.h"
 
@@ -79,6 +78,7 @@ int run_server(ServeSettings& settings, InterruptSignal& signals) {
   settings.server.drain = duration(settings.drain_s);
   settings.server.keep_alive = duration(settings.keep_alive_s);
   settings.server.pause_wait = duration(settings.pause_wait_s);
+  if (const std::optional<Error> missing = missing_default_model(settings.engine)) return complain(*missing);
   ServerEvents events;
   std::function<void()> ask_again;  // the second signal hurries, the third ends the process
   events.listening = [&](const std::string& url, std::function<void()> ask_to_stop) {
@@ -99,32 +99,6 @@ int run_server(ServeSettings& settings, InterruptSignal& signals) {
   return served ? kOk : complain(served.error());
 }
 
-// Gives each key of the file to the flag of its name, unless that was given already.
-Result<void> read_config(CLI::App& command, const std::string& path) {
-  Result<std::string> text = read_input(path, limits::kConfigBytesMax);
-  if (!text) return text.error();
-  const auto wrong = [&](std::string message, std::string detail) {
-    return Error{Code::kInvalidArgument, "--config: " + std::move(message), path + ": " + std::move(detail)};
-  };
-  try {
-    std::istringstream lines(*text);
-    for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(lines)) {
-      const bool is_ours = item.parents.empty() || item.parents == std::vector<std::string>{"serve"};
-      CLI::Option* option = is_ours ? command.get_option_no_throw("--" + item.name) : nullptr;
-      if (item.name == "++" || item.name == "--") continue;  // a section begins or ends
-      if (!option || item.name == "config") return wrong("there is no such key", item.fullname());
-      if (item.inputs.empty() || item.inputs == std::vector<std::string>{""})
-        return wrong("a key has no value", item.fullname());
-      if (option->count() > 0) continue;
-      option->add_result(item.inputs);
-      option->run_callback();
-    }
-  } catch (const CLI::Error& error) {
-    return wrong(error.what(), "it is not as it should be");
-  }
-  return {};
-}
-
 void add_address(CLI::App& command, ServeSettings& settings) {
   ServerOptions& server = settings.server;
   const std::string group = "Address and who may come";
@@ -132,7 +106,7 @@ void add_address(CLI::App& command, ServeSettings& settings) {
       ->group(group)
       ->envname("FERMATA_HOST")
       ->capture_default_str();
-  command.add_option("--port", server.port, "Port; 0 takes any free one")
+  add_number(command, "--port", server.port, "Port; 0 takes any free one")
       ->group(group)
       ->envname("FERMATA_PORT")
       ->capture_default_str();

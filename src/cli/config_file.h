@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace fermata::cli {
+
+// Where something stands in a file; both count from 1, columns in characters.
+struct FilePlace {
+  std::size_t line = 1;
+  std::size_t column = 1;
+};
+
+// "FILE:3:8: MESSAGE"
+Error wrong_at(const std::string& path, FilePlace place, std::string message);
+
+struct ConfigItem {
+  std::vector<std::string> key;  // its section, its dotted parts
+  FilePlace key_at;
+  std::vector<std::string> values;  // what stands between quotes, or a number or true or false as it is written
+  FilePlace value_at;
+  bool is_array = false;
+  bool is_truth = false;  // true or false, without quotes
+};
+
+// The part of TOML that flags need: keys, sections, strings on one line, numbers, true and false, arrays of these,
+// comments. What is wrong is told with its place; a key that comes twice too.
+Result<std::vector<ConfigItem>> parse_config(std::string_view text, const std::string& path);
+
+}  // namespace fermata::cli

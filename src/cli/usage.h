@@ -1,0 +1,17 @@
+#pragma once
+
+#include <CLI/App.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fermata::cli {
+
+// "; did you mean 'serve'?", or nothing if no known name is near.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
+
+// Says on standard error why a command line cannot be, with the nearest name for one that nobody knows. Where only a
+// command is missing, prints the help instead. The exit code.
+int complain_usage(const CLI::App& app, const CLI::ParseError& error);
+
+}  // namespace fermata::cli
