@@ -15,5 +15,6 @@ Command add_demo(CLI::App& app);
 Command add_bench(CLI::App& app);
 Command add_doctor(CLI::App& app);
 Command add_prepare_model(CLI::App& app);
+Command add_new_key(CLI::App& app);
 
 }  // namespace fermata::cli

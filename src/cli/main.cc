@@ -23,6 +23,7 @@ int run(int argc, char** argv, cli::InterruptSignal& signals) {
       {"run", cli::add_run(app)},         {"serve", cli::add_serve(app)},
       {"demo", cli::add_demo(app)},       {"bench", cli::add_bench(app)},
       {"doctor", cli::add_doctor(app)},   {"prepare-model", cli::add_prepare_model(app)},
+      {"new-key", cli::add_new_key(app)},
   };
   try {
     app.parse(argc, argv);

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "api/http/api_keys.h"
 #include "cli/program_fixture.h"
 
 namespace fermata::cli {
@@ -123,6 +124,61 @@ TEST_F(ProgramTest, WithoutAModelItSaysWhereOneWasLookedForAndHowToGetOne) {
     EXPECT_EQ(outcome.out.find("cpu") != std::string::npos, words[0] == "doctor") << "the machine needs none";
   }
   EXPECT_EQ(program_.run({"doctor", "--engine", "fake"}).code, 0) << "none is wanted";
+}
+
+TEST_F(ProgramTest, ANewKeyIsPrintedOnceAndItsLineIsAppended) {
+  const test::Outcome printed = program_.run({"new-key", "app", "--tenant", "acme", "--scopes", "use,admin"});
+  EXPECT_EQ(printed.code, 0) << printed.err;
+  EXPECT_EQ(test::n_lines(printed.out), 2u) << printed.out;
+  const std::string key = printed.out.substr(0, printed.out.find('\n'));
+  const std::string line = printed.out.substr(key.size() + 1);
+  EXPECT_TRUE(key.starts_with("fermata_")) << key;
+  EXPECT_TRUE(line.starts_with("app acme use,admin blake2b:")) << line;
+  EXPECT_EQ(api::ApiKeys::parse(line)->find(key)->name, "app");
+
+  const std::string file = program_.file("keys");
+  const test::Outcome first = program_.run({"new-key", "one", "--append", file});
+  EXPECT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(test::n_lines(first.out), 1u);
+  EXPECT_EQ((first.err + fermata::test::read_file(file)).find(first.out.substr(0, first.out.size() - 1)),
+            std::string::npos)
+      << "kept nowhere";
+  struct stat status {};
+  ASSERT_EQ(stat(file.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+
+  fermata::test::write_file(file, "# ours\n" + fermata::test::read_file(file) + "# no end of line");
+  ASSERT_EQ(chmod(file.c_str(), 0640), 0);
+  const test::Outcome second = program_.run({"new-key", "two", "--append", file});
+  EXPECT_EQ(second.code, 0) << second.err;
+  ASSERT_EQ(stat(file.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0640u) << "who could read it still can";
+  const auto keys = api::ApiKeys::load(file);
+  ASSERT_TRUE(keys) << keys.error().message;
+  EXPECT_EQ(keys->size(), 2u);
+  EXPECT_TRUE(keys->find(first.out.substr(0, first.out.size() - 1)));
+  EXPECT_TRUE(keys->find(second.out.substr(0, second.out.size() - 1)));
+  EXPECT_TRUE(fermata::test::read_file(file).starts_with("# ours\n"));
+}
+
+TEST_F(ProgramTest, AKeyThatCannotBeIsRefusedAndTheFileStays) {
+  const std::string file = program_.file("keys");
+  expect_refused({"new-key", "a b"}, "No such key: a name has");
+  expect_refused({"new-key", "a", "--scopes", "use,root"}, "scopes are use, review and admin");
+  expect_refused({"new-key", "a/b", "--append", file}, "No such key");
+  EXPECT_NE(access(file.c_str(), F_OK), 0);
+  const std::string broken = "one - use fermata_SECRET\n";
+  fermata::test::write_file(file, broken);
+  ASSERT_EQ(chmod(file.c_str(), 0600), 0);
+  expect_refused({"new-key", "a", "--append", file}, "line 1");
+  EXPECT_EQ(program_.run({"new-key", "a", "--append", file}).err.find("SECRET"), std::string::npos);
+  ASSERT_EQ(chmod(file.c_str(), 0666), 0);
+  expect_refused({"new-key", "a", "--append", file}, "may be written by others");
+  EXPECT_EQ(fermata::test::read_file(file), broken);
+  EXPECT_EQ(program_.run({"new-key", "a", "--append", program_.file("no/such/folder")}).code, 1);
+  const std::string pipe = program_.file("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(program_.run({"new-key", "a", "--append", pipe}).code, 1);
 }
 
 TEST_F(ProgramTest, ANamedModelThatIsNotThereIsSaid) {

@@ -17,6 +17,8 @@ constexpr std::string_view kKeyPrefix = "fermata_";  // so that scanners for lea
 constexpr std::string_view kHashPrefix = "blake2b:";
 constexpr std::size_t kKeyBytes = 32;
 constexpr std::size_t kNameBytesMax = 64;
+constexpr const char* kNameWanted = "a name has letters, digits, '.', '-' and '_', at most 64";
+constexpr const char* kTenantWanted = "a tenant is named like a key, or '-'";
 constexpr Scope kScopes[] = {Scope::kUse, Scope::kReview, Scope::kAdmin};
 
 bool is_name(std::string_view text) {
@@ -25,19 +27,6 @@ bool is_name(std::string_view text) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
                   c == '.';
          });
-}
-
-std::optional<std::vector<Scope>> read_scopes(const std::string& text) {
-  std::vector<Scope> scopes;
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) {
-    const auto found =
-        std::find_if(std::begin(kScopes), std::end(kScopes), [&](Scope s) { return to_string(s) == word; });
-    if (found == std::end(kScopes)) return std::nullopt;
-    scopes.push_back(*found);
-  }
-  if (scopes.empty()) return std::nullopt;
-  return scopes;
 }
 
 Error wrong(std::string message, std::string detail = {}) {
@@ -55,6 +44,19 @@ std::string_view to_string(Scope scope) {
   return "unknown";
 }
 
+Result<std::vector<Scope>> parse_scopes(const std::string& text) {
+  std::vector<Scope> scopes;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    const auto found =
+        std::find_if(std::begin(kScopes), std::end(kScopes), [&](Scope s) { return to_string(s) == word; });
+    if (found == std::end(kScopes)) return wrong("scopes are use, review and admin, with commas between");
+    scopes.push_back(*found);
+  }
+  if (scopes.empty()) return wrong("a key has at least one of the scopes use, review and admin");
+  return scopes;
+}
+
 ApiKeys::Hash ApiKeys::hash_of(std::string_view key) {
   Hash hash;
   crypto_generichash(hash.data(), hash.size(), reinterpret_cast<const unsigned char*>(key.data()), key.size(), nullptr,
@@ -68,10 +70,10 @@ Result<ApiKeys::Entry> ApiKeys::parse_line(std::string_view line) {
   if (!(words >> name >> tenant >> scopes >> hash) || words >> more) {
     return wrong("write: name tenant scope[,scope] blake2b:HEX");
   }
-  if (!is_name(name)) return wrong("a name has letters, digits, '.', '-' and '_', at most 64");
-  if (tenant != "-" && !is_name(tenant)) return wrong("a tenant is named like a key, or '-'");
-  auto granted = read_scopes(scopes);
-  if (!granted) return wrong("scopes are use, review and admin, with commas between");
+  if (!is_name(name)) return wrong(kNameWanted);
+  if (tenant != "-" && !is_name(tenant)) return wrong(kTenantWanted);
+  auto granted = parse_scopes(scopes);
+  if (!granted) return granted.error();
   if (!hash.starts_with(kHashPrefix)) return wrong("the hash begins with blake2b:");
   Entry entry{{name, tenant == "-" ? "" : tenant, *std::move(granted)}, {}};
   std::size_t n = 0;
@@ -122,6 +124,9 @@ Result<ApiKeys> ApiKeys::load(const std::string& path) {
 
 Result<ApiKeys::Made> ApiKeys::make_key(std::string_view name, std::string_view tenant,
                                         const std::vector<Scope>& scopes) {
+  const auto no_such = [](const std::string& why) { return wrong("No such key: " + why + "."); };
+  if (!is_name(name)) return no_such(kNameWanted);  // a blank in it would move what follows
+  if (!tenant.empty() && !is_name(tenant)) return no_such(kTenantWanted);
   if (sodium_init() < 0) return Error{Code::kIo, "There are no random numbers on this machine.", {}};
   std::array<unsigned char, kKeyBytes> secret;
   randombytes_buf(secret.data(), secret.size());
@@ -135,7 +140,7 @@ Result<ApiKeys::Made> ApiKeys::make_key(std::string_view name, std::string_view 
   for (const Scope scope : scopes) list.append(list.empty() ? "" : ",").append(to_string(scope));
   made.line = std::string(name) + " " + (tenant.empty() ? "-" : std::string(tenant)) + " " + list + " " +
               std::string(kHashPrefix) + hex.data();
-  if (auto readable = parse_line(made.line); !readable) return wrong("No such key: " + readable.error().message + ".");
+  if (auto readable = parse_line(made.line); !readable) return no_such(readable.error().message);
   return made;
 }
 

@@ -45,5 +45,7 @@ class ApiKeys {
 };
 
 std::string_view to_string(Scope scope);
+// "use,admin"
+Result<std::vector<Scope>> parse_scopes(const std::string& text);
 
 }  // namespace fermata::api
