@@ -109,6 +109,14 @@ inline constexpr std::int64_t kWebSocketPingLeastMs = 1000;            // two pi
 inline constexpr std::size_t kApiKeysMax = 1024;
 inline constexpr std::size_t kApiKeyFileBytesMax = 1024 * 1024;
 inline constexpr std::size_t kApiKeyBytesMax = 128;  // of a presented key
+inline constexpr std::int64_t kApiKeyFileLookMs =
+    500;  // how often its file is looked at; two looks alike and it is read
+inline constexpr std::size_t kRequestIdBytesMax = 128;  // of a client's x-request-id that is taken over
+
+// --- the log of the server (src/server)
+inline constexpr std::size_t kLogPathBytesMax = 256;  // of a request's path
+inline constexpr std::size_t kLogLinesMax = 4096;     // that nobody has taken; more are counted and lost
+inline constexpr std::int64_t kLogCloseMs = 1000;     // what a reader that does not read may hold up the end
 
 // --- generations as clients know them (src/api)
 inline constexpr std::int64_t kFinishedKeptMs = 3'600'000;                // an ended one can be looked at for so long

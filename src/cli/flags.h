@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -62,6 +63,26 @@ CLI::Option* add_number(CLI::App& app, const std::string& names, Number& value, 
       ->type_name(is_bounded ? range
                   : is_whole ? "INT"
                              : "NUMBER");
+}
+
+// One of some words.
+template <class Choice>
+CLI::Option* add_choice(CLI::App& app, const std::string& names, Choice& value,
+                        const std::map<std::string, Choice>& choices, const std::string& help) {
+  std::string words;
+  for (const auto& [word, meaning] : choices) words.append(words.empty() ? "" : "|").append(word);
+  const auto take = [&value, choices, words, name = long_name(names)](const CLI::results_t& given) {
+    const auto found = choices.find(given.at(0));
+    if (found == choices.end()) throw CLI::ValidationError(name, "takes " + words + ", not '" + given.at(0) + "'");
+    value = found->second;
+    return true;
+  };
+  const auto told = [&value, choices]() -> std::string {
+    for (const auto& [word, meaning] : choices)
+      if (meaning == value) return word;
+    return {};
+  };
+  return app.add_option(names, take, help, false, told)->type_name(words);
 }
 
 // A text or path that must not be empty: an empty one is an unset variable of a script.

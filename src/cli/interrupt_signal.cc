@@ -63,9 +63,16 @@ InterruptSignal::~InterruptSignal() {
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-void InterruptSignal::on_first(std::function<void()> first) { watch({std::move(first), {}}); }
-void InterruptSignal::before_leaving(std::function<void()> clean_up) { watch({{}, std::move(clean_up)}); }
-void InterruptSignal::leave_at_once() { watch({}); }
+void InterruptSignal::on_first(std::function<void()> first) { watch({std::move(first), {}, hangup_}); }
+void InterruptSignal::before_leaving(std::function<void()> clean_up) { watch({{}, std::move(clean_up), hangup_}); }
+void InterruptSignal::on_hangup(std::function<void()> hangup) {
+  hangup_ = std::move(hangup);
+  watch({{}, {}, hangup_});
+}
+void InterruptSignal::leave_at_once() {
+  hangup_ = nullptr;
+  watch({});
+}
 
 void InterruptSignal::watch(Wish wish) {
   stop_watching();
@@ -88,6 +95,10 @@ void InterruptSignal::wait_for_signals(const Wish& wish) {
     signalfd_siginfo info{};
     if (read(signals_.number(), &info, sizeof info) != ssize_t{sizeof info}) continue;
     const int signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGHUP && wish.hangup) {
+      wish.hangup();
+      continue;
+    }
     int none = 0;
     received_.compare_exchange_strong(none, signal);
     if (wish.first && !std::exchange(has_come, true)) {

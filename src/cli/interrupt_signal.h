@@ -23,6 +23,9 @@ class InterruptSignal {
   void on_first(std::function<void()> first);
   // From now on this is called before the process ends: it removes what is half-made.
   void before_leaving(std::function<void()> clean_up);
+  // From now on SIGHUP calls this each time, on the other thread, and ends nothing; other signals end the process at
+  // once, until on_first() or before_leaving() say otherwise.
+  void on_hangup(std::function<void()> hangup);
   // What was set is not called any more, and what it refers to may go.
   void leave_at_once();
 
@@ -33,6 +36,7 @@ class InterruptSignal {
   struct Wish {
     std::function<void()> first;
     std::function<void()> clean_up;
+    std::function<void()> hangup = {};
   };
   void watch(Wish wish);
   void stop_watching();
@@ -41,6 +45,7 @@ class InterruptSignal {
   Descriptor signals_;
   Descriptor stop_;  // written: the waiter returns, and signals wait for the next one
   std::atomic<int> received_{0};
+  std::function<void()> hangup_;
   std::thread waiter_;
 };
 

@@ -64,6 +64,28 @@ TEST_F(InterruptSignalTest, WhatWasSetIsNotCalledAnyMore) {
   EXPECT_EXIT(run(), testing::ExitedWithCode(143), "");
 }
 
+TEST_F(InterruptSignalTest, AHangupThatIsWantedEndsNothing) {
+  const auto run = [] {
+    ::signal(SIGHUP, SIG_DFL);  // whatever started this test
+    InterruptSignal signals;
+    std::promise<void> hung_up[2];
+    std::promise<void> stopped;
+    int n = 0;
+    signals.on_hangup([&] { hung_up[n++].set_value(); });
+    signals.on_first([&] { stopped.set_value(); });  // it is still wanted
+    for (std::promise<void>& one : hung_up) {
+      kill(getpid(), SIGHUP);
+      one.get_future().wait();
+    }
+    if (signals.received() != 0) _exit(98);
+    kill(getpid(), SIGTERM);
+    stopped.get_future().wait();
+    signals.leave_at_once();
+    send_and_wait({SIGHUP});
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(129), "ended by SIGHUP");
+}
+
 TEST_F(InterruptSignalTest, NoOtherSignalIsTaken) {
   const auto run = [] {
     InterruptSignal signals;

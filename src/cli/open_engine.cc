@@ -53,10 +53,10 @@ Result<LlamaOptions> llama_options(const EngineFlags& flags) {
   return options;
 }
 
-Result<std::unique_ptr<LlamaEngine>> load_llama(const LlamaOptions& options) {
+Result<std::unique_ptr<LlamaEngine>> load_llama(const LlamaOptions& options, bool tells_progress) {
   ProgressLine progress("loading " + std::filesystem::path(options.model_path).filename().string());
   return LlamaEngine::load(options, [&](float done) {
-    progress.show(done);
+    if (tells_progress) progress.show(done);
     return true;
   });
 }
@@ -148,7 +148,7 @@ Result<OpenedEngine> open_engine(const EngineFlags& flags) {
   const Result<LlamaOptions> options = llama_options(flags);
   if (!options) return options.error();
   if (std::optional<Error> missing = missing_default_model(flags)) return *std::move(missing);
-  Result<std::unique_ptr<LlamaEngine>> engine = load_llama(*options);
+  Result<std::unique_ptr<LlamaEngine>> engine = load_llama(*options, flags.tells_progress);
   if (!engine) return engine.error();
   const llama_model* model = (*engine)->model();
   auto chat = *source ? make_llama_chat_template(model, **source) : make_llama_chat_template(model);

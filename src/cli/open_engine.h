@@ -22,6 +22,7 @@ struct EngineFlags {
   bool exact = true;
   std::string attention = "ours";
   std::string chat_template_file;  // empty: the model's own template
+  bool tells_progress = true;      // on standard error
 
   void add_to(CLI::App& app);
   // For the commands that talk.
@@ -37,12 +38,12 @@ struct OpenedEngine {
   void tell_without_chat() const;
 };
 
-// Loads with progress on standard error.
+// Loads, with progress on standard error.
 Result<OpenedEngine> open_engine(const EngineFlags& flags);
 
 // The two halves of that for the llama engine.
 Result<LlamaOptions> llama_options(const EngineFlags& flags);
-Result<std::unique_ptr<LlamaEngine>> load_llama(const LlamaOptions& options);
+Result<std::unique_ptr<LlamaEngine>> load_llama(const LlamaOptions& options, bool tells_progress = true);
 
 // What the user names: --model, or $FERMATA_MODEL if that is not empty.
 std::optional<std::string> named_model(const EngineFlags& flags);

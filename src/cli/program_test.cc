@@ -106,6 +106,7 @@ TEST_F(ProgramTest, WhatIsMisspelledIsToldWithTheNearestName) {
   expect_refused({"doctor", "please"}, "'fermata doctor' does not know what to do with 'please'");
   expect_refused({"serve", "--prot", "80"}, "'fermata serve --help' tells more.");
   expect_refused({"serve", "--port", "x"}, "--port: takes a whole number from 0 to 65535, not 'x'");
+  expect_refused({"serve", "--log-level", "loud"}, "--log-level: takes debug|");
 }
 
 TEST_F(ProgramTest, WithoutAModelItSaysWhereOneWasLookedForAndHowToGetOne) {
@@ -134,7 +135,7 @@ TEST_F(ProgramTest, ANewKeyIsPrintedOnceAndItsLineIsAppended) {
   const std::string line = printed.out.substr(key.size() + 1);
   EXPECT_TRUE(key.starts_with("fermata_")) << key;
   EXPECT_TRUE(line.starts_with("app acme use,admin blake2b:")) << line;
-  EXPECT_EQ(api::ApiKeys::parse(line)->find(key)->name, "app");
+  EXPECT_EQ(api::ApiKeys::parse(line)->find(key)->principal.name, "app");
 
   const std::string file = program_.file("keys");
   const test::Outcome first = program_.run({"new-key", "one", "--append", file});

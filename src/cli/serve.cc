@@ -1,7 +1,10 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +18,8 @@
 #include "cli/exit_codes.h"
 #include "cli/flags.h"
 #include "cli/open_engine.h"
+#include "engine/llama/json_text.h"
+#include "server/log.h"
 #include "server/server.h"
 
 namespace fermata::cli {
@@ -23,6 +28,7 @@ namespace {
 struct ServeSettings {
   EngineFlags engine;
   ServerOptions server;
+  LogOptions log;
   std::string model_name;
   std::string config;
   double drain_s = 30;
@@ -48,29 +54,81 @@ std::string_view chat_in_words(std::string_view origin) {
   return origin == "file" ? "the template of --chat-template-file" : "no template: /v1/completions alone";
 }
 
-// A call that is answered: without a template there are no dialogues.
-std::string call_to_try(const Readiness& now) {
-  const std::string head = "curl " + now.url + "/v1/";
-  const std::string type = "completions -H 'Content-Type: application/json' \\\n            -d '{";
-  if (now.chat_origin.empty()) return head + type + R"("prompt": "The sky is blue because", "stream": true}')";
-  return head + "chat/" + type +
-         R"("messages": [{"role": "user", "content": "Why is the sky blue?"}], "stream": true}')";
+// As a client of this machine calls it: nobody can be asked at "any address".
+std::string url_to_call(std::string url) {
+  for (const auto& [any, one] :
+       {std::pair<std::string, std::string>{"//0.0.0.0:", "//127.0.0.1:"}, {"//[::]:", "//[::1]:"}})
+    if (const auto at = url.find(any); at != std::string::npos) url.replace(at, any.size(), one);
+  return url;
+}
+
+// A call that is answered, and ends: without a template there are no dialogues.
+std::string call_to_try(const Readiness& now, const std::string& url, const std::string& key) {
+  const bool is_chat = !now.chat_origin.empty();
+  return "curl -N " + key + url + (is_chat ? "/v1/chat/completions" : "/v1/completions") +
+         " -H 'Content-Type: application/json' \\\n            -d '{" +
+         (is_chat ? R"("messages": [{"role": "user", "content": "Why is the sky blue?"}])"
+                  : R"("prompt": "The sky is blue because")") +
+         R"(, "max_tokens": 200, "stream": true, "fermata": {"client_id": "try"}}')";
 }
 
 void tell_ready(const Readiness& now) {
   const EngineInfo& info = now.info;
-  const std::string& url = now.url;
+  const std::string url = url_to_call(now.url);
+  const std::string key = now.wants_key ? "-H \"Authorization: Bearer $FERMATA_API_KEY\" " : "";
+  const std::string control =
+      "curl -X POST " + key + "-H 'Content-Type: application/json' " + url + "/v1/generations/client:try/";
   std::printf(
       "fermata serves %s at %s\n"
       "  exact   %s: %s\n"
       "  pool    %d tokens, shared by all generations\n"
       "  chat    %s\n"
       "  try     %s\n"
-      "  pause   curl -X POST -H 'Content-Type: application/json' %s/v1/generations/GEN_ID/pause   (then .../resume)\n"
+      "  pause   %spause\n"
+      "  resume  %sresume\n"
       "  stop    Ctrl-C\n",
-      now.model.c_str(), url.c_str(), info.exactness.with_neighbours ? "yes" : "no", info.exactness.why.c_str(),
-      info.n_cells, std::string(chat_in_words(now.chat_origin)).c_str(), call_to_try(now).c_str(), url.c_str());
+      now.model.c_str(), now.url.c_str(), info.exactness.with_neighbours ? "yes" : "no", info.exactness.why.c_str(),
+      info.n_cells, std::string(chat_in_words(now.chat_origin)).c_str(), call_to_try(now, url, key).c_str(),
+      control.c_str(), control.c_str());
   std::fflush(stdout);
+}
+
+std::string counted(std::size_t n, const std::string& what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+void tell_keys(Log& log, const Result<KeysRead>& keys) {
+  if (!keys) {
+    const Error& error = keys.error();
+    log.say(LogLevel::kError, "the API keys stay as they were, the new file is refused: " +
+                                  printable(error.message + (error.detail.empty() ? "" : " " + error.detail)));
+  } else {
+    log.say(LogLevel::kInfo, "API keys read anew: " + counted(keys->n_keys, "key") + ", " +
+                                 std::to_string(keys->n_gone) + " of those before gone");
+  }
+}
+
+ServerEvents told_to(Log& log, InterruptSignal& signals, const ServeSettings& settings) {
+  ServerEvents events;
+  const auto ask_again =
+      std::make_shared<std::function<void()>>();  // the second signal hurries, the third ends the process
+  events.listening = [&log, &signals, &settings, ask_again](const std::string& url, ServerControls controls) {
+    log.say(LogLevel::kInfo, "listening at " + url + "; the model is being loaded");
+    *ask_again = controls.stop;
+    // Without keys there is nothing to read anew: a lost terminal ends it, as it ends any program.
+    if (!settings.server.api_key_file.empty()) signals.on_hangup(std::move(controls.read_keys));
+    signals.on_first(std::move(controls.stop));
+  };
+  events.ready = tell_ready;
+  events.draining = [&log, &signals, ask_again](std::size_t n_alive) {
+    signals.on_first(*ask_again);
+    if (n_alive > 0)
+      log.say(LogLevel::kInfo, "stopping when " + counted(n_alive, "generation") + (n_alive == 1 ? " has" : " have") +
+                                   " ended (Ctrl-C again ends " + (n_alive == 1 ? "it" : "them") + ")");
+  };
+  events.keys_read = [&log](const Result<KeysRead>& keys) { tell_keys(log, keys); };
+  events.answered = [&log](const api::AnsweredRequest& request) { log.answered(request); };
+  return events;
 }
 
 int run_server(ServeSettings& settings, InterruptSignal& signals) {
@@ -79,22 +137,11 @@ int run_server(ServeSettings& settings, InterruptSignal& signals) {
   settings.server.keep_alive = duration(settings.keep_alive_s);
   settings.server.pause_wait = duration(settings.pause_wait_s);
   if (const std::optional<Error> missing = missing_default_model(settings.engine)) return complain(*missing);
-  ServerEvents events;
-  std::function<void()> ask_again;  // the second signal hurries, the third ends the process
-  events.listening = [&](const std::string& url, std::function<void()> ask_to_stop) {
-    std::fprintf(stderr, "listening at %s; the model is being loaded\n", url.c_str());
-    ask_again = ask_to_stop;
-    signals.on_first(std::move(ask_to_stop));
-  };
-  events.ready = tell_ready;
-  events.draining = [&](std::size_t n_alive) {
-    signals.on_first(ask_again);
-    if (n_alive > 0)
-      std::fprintf(stderr, "stopping when %zu generation%s ended (Ctrl-C again ends %s)\n", n_alive,
-                   n_alive == 1 ? " has" : "s have", n_alive == 1 ? "it" : "them");
-  };
+  const LogOptions& options = settings.log;
+  settings.engine.tells_progress = options.format == LogFormat::kText && options.level <= LogLevel::kInfo;
+  Log log(options, STDERR_FILENO);
   const Result<void> served = serve(
-      settings.server, [&] { return load(settings); }, std::move(events));
+      settings.server, [&] { return load(settings); }, told_to(log, signals, settings));
   signals.leave_at_once();
   return served ? kOk : complain(served.error());
 }
@@ -116,9 +163,28 @@ void add_address(CLI::App& command, ServeSettings& settings) {
   command.add_option("--allow-origin", server.origins, "Web pages that may call us (CORS), as https://name[:port]")
       ->group(group)
       ->envname("FERMATA_ALLOW_ORIGIN");
-  command.add_option("--api-key-file", server.api_key_file, "Who may come, with tenant and scopes (docs/security.md)")
+  add_text(command, "--api-key-file", server.api_key_file,
+           "Who may come, with tenant and scopes: lines that 'fermata new-key' makes. Read anew when it changes")
       ->group(group)
       ->envname("FERMATA_API_KEY_FILE");
+}
+
+void add_log(CLI::App& command, LogOptions& log) {
+  const std::map<std::string, LogFormat> formats = {{"text", LogFormat::kText}, {"json", LogFormat::kJson}};
+  const std::map<std::string, LogLevel> levels = {{"debug", LogLevel::kDebug},
+                                                  {"info", LogLevel::kInfo},
+                                                  {"warn", LogLevel::kWarn},
+                                                  {"error", LogLevel::kError},
+                                                  {"off", LogLevel::kOff}};
+  add_choice(command, "--log-format", log.format, formats, "Lines of the log on standard error: for people or programs")
+      ->group("Log")
+      ->envname("FERMATA_LOG_FORMAT")
+      ->capture_default_str();
+  add_choice(command, "--log-level", log.level, levels,
+             "info: a line for each request; warn: for those refused or failed; debug: for health checks too")
+      ->group("Log")
+      ->envname("FERMATA_LOG_LEVEL")
+      ->capture_default_str();
 }
 
 void add_waits(CLI::App& command, ServeSettings& settings) {
@@ -149,6 +215,9 @@ Command add_serve(CLI::App& app) {
       "  fermata serve\n"
       "  fermata serve --port 0 --engine fake\n"
       "  fermata serve -m model.gguf --kv q8_0 -c 32768 --host 0.0.0.0 --allow-host my.name --api-key-file keys\n"
+      "API keys: 'fermata new-key NAME --append keys' makes the file, or adds to it, and prints the key. A server that "
+      "runs\n"
+      "reads the file anew when it changes, or on SIGHUP; a broken one is refused, and the keys stay as they were.\n"
       "docs/api.md lists what is served.");
   add_text(*command, "--config", settings->config, "TOML file with these flags as keys; a flag or variable wins")
       ->envname("FERMATA_CONFIG");
@@ -157,6 +226,7 @@ Command add_serve(CLI::App& app) {
       ->envname("FERMATA_MODEL_NAME");
   command->add_option("--alias", settings->server.model_aliases, "Another name for it; repeatable");
   add_waits(*command, *settings);
+  add_log(*command, settings->log);
   settings->engine.add_to(*command);
   settings->engine.add_chat_template_to(*command);
   return [settings, command](InterruptSignal& signals) {

@@ -4,6 +4,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -19,6 +20,7 @@
 #include "api/routes.h"
 #include "base/limits.h"
 #include "runtime/core.h"
+#include "server/key_file.h"
 #include "server/metrics.h"
 
 namespace fermata {
@@ -41,6 +43,7 @@ class Server {
       asio::post(io_, [this, loaded] { on_loaded(*loaded); });
     });
     asio::co_spawn(io_, sweep(), asio::detached);
+    if (key_file_) asio::co_spawn(io_, watch_keys(), asio::detached);
     io_.run();
     loader.join();
     return outcome_;
@@ -60,6 +63,8 @@ class Server {
   void asked_to_stop();
   asio::awaitable<void> stop();
   asio::awaitable<void> sweep();
+  void read_keys();
+  asio::awaitable<void> watch_keys();
   asio::awaitable<void> sleep(Duration duration);
 
   const ServerOptions& options_;
@@ -72,6 +77,7 @@ class Server {
   std::unique_ptr<Desk> desk_;
   std::optional<Metrics> metrics_;
   Router router_;
+  std::optional<KeyFile> key_file_;
   std::optional<Guard> guard_;
   std::unique_ptr<Listener> listener_;
   bool was_asked_ = false;  // to stop
@@ -79,6 +85,17 @@ class Server {
   bool is_over_ = false;
   Result<void> outcome_;
 };
+
+// An address of our own is no name that an attacker could point at us.
+std::vector<std::string> hosts_of(const ServerOptions& options) {
+  std::vector<std::string> hosts = options.hosts;
+  boost::system::error_code error;
+  const auto address = asio::ip::make_address(options.host, error);
+  if (error || address.is_unspecified()) return hosts;
+  hosts.push_back(address.is_v6() ? "[" + asio::ip::address_v6(address.to_v6().to_bytes()).to_string() + "]"
+                                  : address.to_string());
+  return hosts;
+}
 
 Result<void> Server::listen() {
   DeskOptions desk;
@@ -90,12 +107,13 @@ Result<void> Server::listen() {
   add_routes(router_, *desk_, [this] { return metrics_->text(); });
 
   GuardOptions guard;
-  guard.hosts = options_.hosts;
+  guard.hosts = hosts_of(options_);
   guard.origins = options_.origins;
   if (!options_.api_key_file.empty()) {
-    Result<ApiKeys> keys = ApiKeys::load(options_.api_key_file);
+    key_file_.emplace(options_.api_key_file);
+    auto keys = key_file_->read();
     if (!keys) return keys.error();
-    guard.keys = std::make_shared<const ApiKeys>(*std::move(keys));
+    guard.keys = *std::move(keys);
   }
   Result<Guard> made = Guard::make(std::move(guard));
   if (!made) return made.error();
@@ -104,6 +122,8 @@ Result<void> Server::listen() {
   ListenerOptions address;
   address.host = options_.host;
   address.port = options_.port;
+  address.answered = events_.answered;
+  address.noted_header = "x-fermata-generation";
   address.limits.websocket_ping = std::max(options_.keep_alive, milliseconds(limits::kWebSocketPingLeastMs));
   Result<std::unique_ptr<Listener>> listener = Listener::bind(
       io_.get_executor(), clock_, router_, *guard_, [](const Error& error) { return error_response(error); },
@@ -111,7 +131,8 @@ Result<void> Server::listen() {
   if (!listener) return listener.error();
   listener_ = *std::move(listener);
   listener_->start();
-  events_.listening(listener_->url(), [this] { asio::post(io_, [this] { asked_to_stop(); }); });
+  events_.listening(listener_->url(), {[this] { asio::post(io_, [this] { asked_to_stop(); }); },
+                                       [this] { asio::post(io_, [this] { read_keys(); }); }});
   return {};
 }
 
@@ -125,7 +146,8 @@ void Server::on_loaded(Result<LoadedModel>& loaded) {
   model_.emplace(*std::move(loaded));
   core_ = std::make_unique<Core>(std::move(model_->engine), clock_, options_.loop);
   desk_->serve(*core_, model_->chat.get(), model_->name, model_->path);
-  events_.ready({core_->info(), model_->name, listener_->url(), model_->chat ? model_->chat->origin() : ""});
+  events_.ready(
+      {core_->info(), model_->name, listener_->url(), model_->chat ? model_->chat->origin() : "", guard_->has_keys()});
 }
 
 asio::awaitable<void> Server::sleep(Duration duration) {
@@ -138,6 +160,23 @@ asio::awaitable<void> Server::sweep() {
   while (!is_over_) {
     co_await sleep(milliseconds(limits::kDeskSweepMs));
     if (!is_over_ && desk_->ready()) desk_->sweep();
+  }
+}
+
+// Whoever has a key that is gone is let go of at once: a key may be taken away because somebody else has it.
+void Server::read_keys() {
+  if (!key_file_) return;
+  const auto read = key_file_->read();
+  const auto gone = read ? guard_->replace_keys(*read) : Result<std::vector<ApiKeys::Hash>>(read.error());
+  if (!gone) return events_.keys_read(gone.error());
+  listener_->end_all_of(*gone);
+  events_.keys_read(KeysRead{(*read)->size(), gone->size()});
+}
+
+asio::awaitable<void> Server::watch_keys() {
+  while (!is_over_) {
+    co_await sleep(milliseconds(limits::kApiKeyFileLookMs));
+    if (!is_over_ && key_file_->is_changed()) read_keys();
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/http/answered.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/result.h"
@@ -29,7 +30,7 @@ struct ServerOptions {
   std::uint16_t port = 8080;         // 0: any free one
   std::vector<std::string> hosts;    // other names by which we may be called
   std::vector<std::string> origins;  // web pages that may call us
-  std::string api_key_file;          // empty: none
+  std::string api_key_file;          // empty: none; read anew when it changes
   std::vector<std::string> model_aliases;
   Duration drain = seconds(30);  // what runs may take to end when the server is told to stop
   Duration keep_alive = milliseconds(limits::kKeepAliveMs);  // a stream is never silent for longer
@@ -43,15 +44,28 @@ struct Readiness {
   std::string model;
   std::string url;
   std::string_view chat_origin;  // as ChatTemplate has it; empty: there is none
+  bool wants_key = false;
+};
+
+// May be called from any thread while serve() runs.
+struct ServerControls {
+  std::function<void()> stop;       // the first time it drains, the second time it hurries
+  std::function<void()> read_keys;  // anew, from api_key_file; without one nothing happens
+};
+
+struct KeysRead {
+  std::size_t n_keys = 0;
+  std::size_t n_gone = 0;
 };
 
 // What it tells its operator, in the order in which it happens; called on the thread that runs it.
 struct ServerEvents {
-  // `ask_to_stop` may be called from any thread while serve() runs: the first time it drains, the second time it
-  // hurries.
-  std::function<void(const std::string& url, std::function<void()> ask_to_stop)> listening = [](const auto&, auto) {};
+  std::function<void(const std::string& url, ServerControls controls)> listening = [](const auto&, auto) {};
   std::function<void(const Readiness& now)> ready = [](const auto&) {};
   std::function<void(std::size_t n_alive)> draining = [](std::size_t) {};
+  // At any time: keys were read anew, how many there are and how many are gone by that; or they stay as they were, why.
+  std::function<void(const Result<KeysRead>& keys)> keys_read = [](const auto&) {};
+  api::TellAnswered answered;  // may be empty
 };
 
 // Serves until it is asked to stop: listens at once, answers 503 while `load` runs on a thread of its own, then serves.

@@ -80,7 +80,7 @@ TEST(Server, TheEngineOutlivesWhatIsWorkedOn) {
   std::promise<std::string> ready;
   std::function<void()> ask_to_stop;
   ServerEvents events;
-  events.listening = [&](const std::string&, std::function<void()> ask) { ask_to_stop = std::move(ask); };
+  events.listening = [&](const std::string&, ServerControls controls) { ask_to_stop = std::move(controls.stop); };
   events.ready = [&](const Readiness& now) { ready.set_value(now.url); };
   ServerOptions options;
   options.port = 0;

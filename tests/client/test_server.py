@@ -9,6 +9,7 @@ import pytest
 
 from server import tiny_model, until, WAIT_S
 from stream import Stream, finish_of, text_of
+from test_security import key_file
 
 LONG = {"prompt": "long", "max_tokens": 8000, "ignore_eos": True, "seed": 9, "stream": True}
 
@@ -16,15 +17,34 @@ LONG = {"prompt": "long", "max_tokens": 8000, "ignore_eos": True, "seed": 9, "st
 # --------------------------------------------------------------------------------------------------------- beginning
 
 
-@pytest.mark.parametrize("flags", [["--engine", "fake"], ["-m", tiny_model()]])
-def test_the_call_it_says_to_try_is_answered(start, flags):
+def lines_of(said, name):
+    """What stands behind a name in what serve prints when it is ready."""
+    lines = said.split("\n")
+    at = next(i for i, line in enumerate(lines) if line.startswith(f"  {name} "))
+    end = next(i for i in range(at + 1, len(lines)) if not lines[i].startswith("   "))
+    return "\n".join([lines[at].split(maxsplit=1)[1], *lines[at + 1:end]])
+
+
+@pytest.mark.parametrize("flags", [["--engine", "fake"], ["-m", tiny_model()], ["--engine", "fake", "--host", "127.0.0.2"],
+                                   ["--engine", "fake", "--host", "0.0.0.0", "KEYS"]])
+def test_the_calls_it_says_to_try_are_answered(start, tmp_path, monkeypatch, flags):
+    if flags[-1] == "KEYS":
+        path, keys = key_file(tmp_path, ("ann", "-", "use"))
+        flags = [*flags[:-1], "--api-key-file", str(path)]
+        monkeypatch.setenv("FERMATA_API_KEY", keys["ann"])
     server = start(*flags).ready()
     until(lambda: "stop    Ctrl-C" in "".join(server.log), "it has said all")
-    said = "".join(server.log)
-    call = said[said.index("curl "):said.index("  pause ")]
-    tried = subprocess.run(call, shell=True, capture_output=True, text=True, timeout=WAIT_S)
-    assert tried.returncode == 0 and "data: [DONE]" in tried.stdout, tried.stdout + tried.stderr
-    assert 'data: {"error"' not in tried.stdout
+    said = "".join(line for line in server.log if line.startswith(("fermata serves", " ")))
+
+    def tried(name):
+        ran = subprocess.run(lines_of(said, name), shell=True, capture_output=True, text=True, timeout=WAIT_S)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+    told = tried("try")
+    assert told.count("data: ") <= 210 and told.endswith("data: [DONE]\n\n") and 'data: {"error"' not in told, told
+    # It has ended: to pause it then is refused, by that very generation.
+    for name in ("pause", "resume"):
+        assert json.loads(tried(name))["error"]["code"] == "wrong_state"
 
 
 def test_503_while_the_model_is_loaded(start):

@@ -144,7 +144,7 @@ Result<ApiKeys::Made> ApiKeys::make_key(std::string_view name, std::string_view 
   return made;
 }
 
-std::optional<Principal> ApiKeys::find(std::string_view key) const {
+std::optional<ApiKeys::Entry> ApiKeys::find(std::string_view key) const {
   if (key.size() > limits::kApiKeyBytesMax) return std::nullopt;
   const Hash hash = hash_of(key);
   const Entry* found = nullptr;
@@ -152,7 +152,18 @@ std::optional<Principal> ApiKeys::find(std::string_view key) const {
     if (sodium_memcmp(entry.hash.data(), hash.data(), hash.size()) == 0) found = &entry;
   }
   if (!found) return std::nullopt;
-  return found->principal;
+  return *found;
+}
+
+std::vector<ApiKeys::Hash> ApiKeys::gone_from(const ApiKeys& next) const {
+  std::vector<Hash> gone;
+  for (const Entry& entry : entries_) {
+    // Of two lines with one key the last counts, as in find().
+    const auto same = std::find_if(next.entries_.rbegin(), next.entries_.rend(),
+                                   [&](const Entry& other) { return other.hash == entry.hash; });
+    if (same == next.entries_.rend() || same->principal != entry.principal) gone.push_back(entry.hash);
+  }
+  return gone;
 }
 
 }  // namespace fermata::api

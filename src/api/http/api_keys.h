@@ -18,6 +18,8 @@ namespace fermata::api {
 // Scopes are what is written, none contains another. Two lines may have one name: keys are replaced without a gap.
 class ApiKeys {
  public:
+  using Hash = std::array<std::uint8_t, 32>;
+
   static Result<ApiKeys> load(const std::string& path);  // refuses a file that others may write
   static Result<ApiKeys> parse(std::string_view text);
 
@@ -29,15 +31,16 @@ class ApiKeys {
 
   bool empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
-  // Takes the same time whichever key it is, and whether it is one.
-  std::optional<Principal> find(std::string_view key) const;
-
- private:
-  using Hash = std::array<std::uint8_t, 32>;
   struct Entry {
     Principal principal;
     Hash hash;
   };
+  // Takes the same time whichever key it is, and whether it is one.
+  std::optional<Entry> find(std::string_view key) const;
+  // Keys that `next` does not have, or not for the same name, tenant and scopes.
+  std::vector<Hash> gone_from(const ApiKeys& next) const;
+
+ private:
   static Hash hash_of(std::string_view key);
   static Result<Entry> parse_line(std::string_view line);
 

@@ -20,10 +20,10 @@ TEST(ApiKeys, AMadeKeyIsFoundAndNothingElseIs) {
   ASSERT_TRUE(keys) << keys.error().message;
   const auto found = keys->find(made->key);
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->name, "desk");
-  EXPECT_EQ(found->tenant, "acme");
-  EXPECT_TRUE(found->may(Scope::kReview));
-  EXPECT_FALSE(found->may(Scope::kAdmin));
+  EXPECT_EQ(found->principal.name, "desk");
+  EXPECT_EQ(found->principal.tenant, "acme");
+  EXPECT_TRUE(found->principal.may(Scope::kReview));
+  EXPECT_FALSE(found->principal.may(Scope::kAdmin));
   std::string other = made->key;
   other.back() = other.back() == 'A' ? 'B' : 'A';
   for (const std::string& wrong :
@@ -67,6 +67,22 @@ TEST(ApiKeys, RefusesBadLinesAndNamesThemWithoutQuoting) {
   std::string many;
   for (std::size_t i = 0; i <= limits::kApiKeysMax; ++i) many += "a - use blake2b:" + hash + "\n";
   EXPECT_EQ(ApiKeys::parse(many).error().code, Code::kTooLarge);
+}
+
+TEST(ApiKeys, SaysWhichKeysAReloadTakesAway) {
+  const auto one = ApiKeys::make_key("one", "acme", {Scope::kUse});
+  const auto two = ApiKeys::make_key("two", "acme", {Scope::kUse});
+  const auto keys = [](const std::string& text) { return ApiKeys::parse(text).value(); };
+  const ApiKeys both = keys(one->line + "\n" + two->line);
+  const ApiKeys::Hash hash_of_one = both.find(one->key)->hash;
+  EXPECT_TRUE(both.gone_from(both).empty());
+  EXPECT_TRUE(keys(two->line).gone_from(both).empty());
+  EXPECT_EQ(both.gone_from(keys(two->line)), std::vector<ApiKeys::Hash>{hash_of_one});
+  // The same key, but for somebody else, or for other things.
+  const std::string hex = one->line.substr(one->line.find("blake2b:"));
+  for (const char* now : {"uno acme use ", "one other use ", "one acme use,review "})
+    EXPECT_EQ(both.gone_from(keys(two->line + "\n" + now + hex)), std::vector<ApiKeys::Hash>{hash_of_one}) << now;
+  EXPECT_TRUE(both.gone_from(keys("uno acme use " + hex + "\n" + two->line + "\n" + one->line)).empty());
 }
 
 TEST(ApiKeys, AFileThatOthersMayWriteIsRefused) {

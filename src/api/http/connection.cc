@@ -10,6 +10,8 @@
 #include <limits>
 #include <utility>
 
+#include "api/http/http_text.h"
+#include "api/http/request_id.h"
 #include "api/http/response_head.h"
 #include "api/http/websocket_connection.h"
 #include "base/check.h"
@@ -23,6 +25,7 @@ using boost::system::error_code;
 
 constexpr Instant kNever{std::numeric_limits<std::int64_t>::max()};
 constexpr std::size_t kKeptCapacity = 1024;  // of the buffer of an idle connection
+constexpr std::size_t kMethodBytesKept = 16;
 
 Error busy(std::string message) { return Error{Code::kBusy, std::move(message), {}, true}; }
 Error bad_request(std::string message) { return Error{Code::kInvalidArgument, std::move(message), {}}; }
@@ -92,16 +95,30 @@ asio::awaitable<void> Connection::run() {
 asio::awaitable<bool> Connection::serve_one() {
   const HttpLimits& limits = server_->limits;
   RequestParser parser({limits.header_bytes_max, limits.headers_max, limits.body_bytes_max});
+  const Instant begun = server_->clock.now();
+  record_ = std::make_unique<AnsweredRequest>();
   extra_headers_.clear();
   head_only_ = false;
+  const bool goes_on = co_await answer_one(parser);
+  record_->took = server_->clock.now() - begun;
+  tell_answered();
+  record_.reset();
+  if (!websocket_) key_.reset();
+  co_return goes_on;
+}
+
+asio::awaitable<bool> Connection::answer_one(RequestParser& parser) {
   if (!co_await read_header(parser)) co_return false;
   begin_answer(parser);
   if (refused_) {
-    Error error = busy("Too many connections: at most " + std::to_string(limits.connections_max) + ".");
+    Error error = busy("Too many connections: at most " + std::to_string(server_->limits.connections_max) + ".");
     co_return co_await fail(503, std::move(error));
   }
   Admission admission = server_->guard.admit(parser.request(), parser.raw_path(), server_->router);
   extra_headers_ = std::move(admission.headers);
+  record_->key = admission.principal.name;
+  record_->tenant = admission.principal.tenant;
+  key_ = admission.key;
   if (!admission.route) co_return co_await refuse(parser, std::move(admission));
   if (!co_await read_body(parser, true)) co_return false;
   if (admission.route->options.needs_json_body && parser.request().body.empty()) {
@@ -113,7 +130,7 @@ asio::awaitable<bool> Connection::serve_one() {
   co_return co_await handle(parser, *admission.route);
 }
 
-void Connection::begin_answer(const RequestParser& parser) {
+void Connection::begin_answer(RequestParser& parser) {
   ++n_requests_;
   answer_ = Answer::kNone;
   head_only_ = false;
@@ -121,6 +138,27 @@ void Connection::begin_answer(const RequestParser& parser) {
   keep_alive_ = parser.keep_alive() && n_requests_ < server_->limits.requests_per_connection_max && !refused_;
   chunked_ = false;
   websocket_key_.clear();
+  record_->method = printable(parser.request().method, kMethodBytesKept);
+  record_->path = printable(parser.raw_path(), limits::kLogPathBytesMax);
+  if (const std::string_view id = parser.request().header("x-request-id"); is_request_id(id)) record_->id = id;
+}
+
+void Connection::add_headers(HttpResponse& response) {
+  record_->status = response.status;
+  if (!server_->noted_header.empty())
+    for (const auto& [name, value] : response.headers)
+      if (name == server_->noted_header) record_->noted = printable(value);
+  if (record_->id.empty()) record_->id = new_request_id();
+  response.headers.insert(response.headers.end(), extra_headers_.begin(), extra_headers_.end());
+  response.headers.emplace_back("x-request-id", record_->id);
+}
+
+// A connection that ended before a request was whole has nothing to tell.
+void Connection::tell_answered() {
+  if (!server_->answered || (record_->status == 0 && record_->method.empty())) return;
+  if (!record_->is_whole && record_->n_bytes == 0 && (gone_ || record_->status == 0)) record_->status = 499;
+  if (record_->id.empty()) record_->id = new_request_id();
+  server_->answered(*record_);
 }
 
 // A small body is read over, so that the line stays; a client that waits for 100-continue, or that would send much, is
@@ -249,10 +287,11 @@ asio::awaitable<void> Connection::respond(HttpResponse response) {
   answer_ = Answer::kDone;
   release_body();
   if (server_->draining) keep_alive_ = false;
-  response.headers.insert(response.headers.end(), extra_headers_.begin(), extra_headers_.end());
+  add_headers(response);
   const std::string head = response_head(response, {Framing::kLength, keep_alive_, http11_, server_->date()});
   const bool body = has_body(response.status) && !head_only_;
-  co_await send(asio::buffer(head), body ? asio::buffer(response.body) : asio::const_buffer());
+  record_->is_whole = co_await send(asio::buffer(head), body ? asio::buffer(response.body) : asio::const_buffer());
+  if (record_->is_whole && body) record_->n_bytes = response.body.size();
 }
 
 asio::awaitable<bool> Connection::begin_stream(HttpResponse response) {
@@ -262,16 +301,19 @@ asio::awaitable<bool> Connection::begin_stream(HttpResponse response) {
   chunked_ = http11_;
   release_body();
   if (!chunked_ || server_->draining) keep_alive_ = false;
-  response.headers.insert(response.headers.end(), extra_headers_.begin(), extra_headers_.end());
+  add_headers(response);
   const std::string head = response_head(
       response, {chunked_ ? Framing::kChunked : Framing::kUntilClose, keep_alive_, http11_, server_->date()});
-  co_return co_await send(asio::buffer(head)) && body && !gone_;
+  const bool is_sent = co_await send(asio::buffer(head));
+  record_->is_whole = is_sent && !body;
+  co_return is_sent&& body && !gone_;
 }
 
 asio::awaitable<bool> Connection::write(std::string_view piece) {
   FERMATA_CHECK(answer_ != Answer::kNone);
   if (gone_ || broken_ || answer_ != Answer::kStreaming) co_return false;
   if (piece.empty()) co_return true;  // an empty chunk would end the body
+  record_->n_bytes += piece.size();
   if (!chunked_) co_return co_await send(asio::buffer(piece));
   char* const begin = chunk_size_.data();
   char* end = std::to_chars(begin, begin + chunk_size_.size() - 2, piece.size(), 16).ptr;
@@ -287,6 +329,7 @@ asio::awaitable<void> Connection::end_stream() {
   if (answer_ == Answer::kDone) co_return;
   static constexpr std::string_view kLastChunk = "0\r\n\r\n";
   if (chunked_ && !gone_) co_await send(asio::buffer(kLastChunk));
+  record_->is_whole = !gone_ && !broken_;
   answer_ = Answer::kDone;
 }
 
@@ -313,6 +356,8 @@ asio::awaitable<std::shared_ptr<WebSocketSession>> Connection::accept_websocket(
     broken_ = gone_ = true;
     co_return nullptr;
   }
+  record_->status = 101;
+  record_->is_whole = true;
   if (server_->draining) drain();
   co_return websocket_;
 }
@@ -474,6 +519,17 @@ void Connection::cut() {
   ++server_->n_cut;
   broken_ = true;
   if (websocket_) return websocket_->abort();
+  abandon();
+}
+
+void Connection::end_if_of(const std::vector<ApiKeys::Hash>& keys) {
+  if (!key_ || std::find(keys.begin(), keys.end(), *key_) == keys.end()) return;
+  if (websocket_) return websocket_->close(1008, "this API key is not known here any more");
+  abandon();
+}
+
+void Connection::abandon() {
+  broken_ = true;
   lose();
   error_code ignored;
   socket_.cancel(ignored);

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
+#include "api/http/answered.h"
 #include "api/http/guard.h"
 #include "api/http/http_message.h"
 #include "api/http/listener.h"
@@ -37,6 +39,8 @@ struct HttpServer {
   const Guard& guard;
   RenderError render;
   HttpLimits limits;
+  TellAnswered answered;
+  std::string noted_header;
   std::unordered_set<Connection*> connections;
   ListenerCounts counts;
   bool draining = false;
@@ -62,8 +66,9 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
 
   boost::asio::awaitable<void> run();  // until the connection ends
   void look_at_time(Instant now);
-  void drain();  // ends now if idle, else after what it does
-  void cut();    // ends now
+  void drain();                                            // ends now if idle, else after what it does
+  void cut();                                              // ends now
+  void end_if_of(const std::vector<ApiKeys::Hash>& keys);  // ends now if it works for one of these
 
   boost::asio::any_io_executor executor() override { return server_->executor; }
   boost::asio::awaitable<void> respond(HttpResponse response) override;
@@ -80,6 +85,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
 
   // Each returns whether the connection may go on with the next request.
   boost::asio::awaitable<bool> serve_one();
+  boost::asio::awaitable<bool> answer_one(RequestParser& parser);
   boost::asio::awaitable<bool> refuse(RequestParser& parser, Admission admission);
   boost::asio::awaitable<bool> handle(RequestParser& parser, const Endpoint& route);
 
@@ -97,7 +103,10 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   Received receive();  // what is there now, behind in_
   std::string_view pending() const { return std::string_view(in_).substr(in_begin_); }
   void take(std::size_t n_bytes);
-  void begin_answer(const RequestParser& parser);
+  void begin_answer(RequestParser& parser);
+  void add_headers(HttpResponse& response);
+  void tell_answered();
+  void abandon();
   bool reserve_body(std::size_t n_bytes);
   void release_body();
   void watch();
@@ -131,6 +140,8 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   bool chunked_ = false;
   std::function<void()> on_gone_;
   std::vector<std::pair<std::string, std::string>> extra_headers_;
+  std::unique_ptr<AnsweredRequest> record_;  // null while the connection is idle
+  std::optional<ApiKeys::Hash> key_;         // a WebSocket's until it ends
   std::array<char, 20> chunk_size_{};
   std::string websocket_key_;
   std::shared_ptr<WebSocketConnection> websocket_;

@@ -117,12 +117,12 @@ Result<Guard> Guard::make(GuardOptions options) {
   return Guard(std::move(options));
 }
 
-Result<void> Guard::replace_keys(std::shared_ptr<const ApiKeys> keys) {
+Result<std::vector<ApiKeys::Hash>> Guard::replace_keys(std::shared_ptr<const ApiKeys> keys) {
   if (has_keys() && (!keys || keys->empty())) {
     return Error{Code::kInvalidArgument, "The last API key cannot be taken away while the server runs.", {}};
   }
-  keys_ = std::move(keys);
-  return {};
+  const std::shared_ptr<const ApiKeys> before = std::exchange(keys_, std::move(keys));
+  return before && keys_ ? before->gone_from(*keys_) : std::vector<ApiKeys::Hash>();
 }
 
 // A page of an attacker whose name was made to point at us (DNS rebinding) is same-origin for the browser; only the
@@ -159,16 +159,21 @@ Result<void> Guard::check_origin(const HttpRequest& head) const {
   return Error{Code::kForbidden, "A page of another site may not call this server.", printable(site)};
 }
 
-Result<Principal> Guard::authenticate(const HttpRequest& head) const {
-  if (!has_keys()) return local_user();
+Result<void> Guard::authenticate(const HttpRequest& head, Admission& result) const {
+  if (!has_keys()) {
+    result.principal = local_user();
+    return {};
+  }
   const std::string_view header = head.header("authorization");
   const auto blank = header.find(' ');
   if (blank == std::string_view::npos || !equals_ignoring_case(header.substr(0, blank), "bearer")) {
     return Error{Code::kUnauthenticated, "This server needs an API key: send Authorization: Bearer KEY.", {}};
   }
-  auto principal = keys_->find(trimmed(header.substr(blank)));
-  if (!principal) return Error{Code::kUnauthenticated, "This API key is not known here.", {}};
-  return *std::move(principal);
+  auto found = keys_->find(trimmed(header.substr(blank)));
+  if (!found) return Error{Code::kUnauthenticated, "This API key is not known here.", {}};
+  result.principal = std::move(found->principal);
+  result.key = found->hash;
+  return {};
 }
 
 // In this order: who is not us, then who may not ask, then what there is. What a stranger may learn is nothing.
@@ -193,12 +198,11 @@ Admission Guard::admit(const HttpRequest& head, std::string_view raw_path, const
   }
 
   Router::Match match = router.find(head.method, raw_path);
-  auto principal = match.route && match.route->options.open ? Result<Principal>(Principal{}) : authenticate(head);
-  if (!principal) {
+  const bool is_open = match.route && match.route->options.open;
+  if (const auto known = is_open ? Result<void>() : authenticate(head, result); !known) {
     result.headers.emplace_back("www-authenticate", "Bearer");
-    return refuse(principal.error());
+    return refuse(known.error());
   }
-  result.principal = *std::move(principal);
   if (!match.route && match.allow.empty())
     return refuse({Code::kNotFound, "There is nothing at this path; /openapi.json lists what there is.", {}});
   if (!match.route) {
@@ -209,7 +213,7 @@ Admission Guard::admit(const HttpRequest& head, std::string_view raw_path, const
     return refuse({Code::kMediaType, "Send Content-Type: application/json, with an empty body too.",
                    printable(head.header("content-type"))});
   }
-  if (!match.route->options.open && !result.principal.may(match.route->scope)) {
+  if (!is_open && !result.principal.may(match.route->scope)) {
     return refuse(
         {Code::kForbidden,
          "This API key may not do that; it needs the scope " + std::string(to_string(match.route->scope)) + ".",

@@ -25,6 +25,7 @@ struct Admission {
   const Endpoint* route = nullptr;  // admitted
   std::vector<std::string> parts;
   Principal principal;
+  std::optional<ApiKeys::Hash> key;  // that was presented and is known; none: the route is open, or there are no keys
   std::optional<Error> refusal;
   std::optional<HttpResponse> preflight;                     // the answer to a CORS preflight
   std::vector<std::pair<std::string, std::string>> headers;  // of the answer, whatever it will be
@@ -37,14 +38,15 @@ class Guard {
 
   Admission admit(const HttpRequest& head, std::string_view raw_path, const Router& router) const;
   bool has_keys() const { return keys_ && !keys_->empty(); }
-  // Keys read anew. Cannot take the last key away: that would open what was closed.
-  Result<void> replace_keys(std::shared_ptr<const ApiKeys> keys);
+  // Keys read anew; which are gone by that. Cannot take the last key away: that would open what was closed.
+  Result<std::vector<ApiKeys::Hash>> replace_keys(std::shared_ptr<const ApiKeys> keys);
 
  private:
   explicit Guard(GuardOptions options);
   Result<void> check_host(const HttpRequest& head) const;
   Result<void> check_origin(const HttpRequest& head) const;
-  Result<Principal> authenticate(const HttpRequest& head) const;
+  // Fills in who it is.
+  Result<void> authenticate(const HttpRequest& head, Admission& result) const;
   bool may_call(std::string_view origin) const;
 
   std::vector<std::string> hosts_;    // lower case

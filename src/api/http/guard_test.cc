@@ -218,6 +218,32 @@ TEST(Guard, TheLastKeyIsNotTakenAway) {
   EXPECT_TRUE(guard.replace_keys(keyed.setup.guard.keys));
 }
 
+TEST(Guard, WhoseKeyIsGoneIsLetGoOfAtOnce) {
+  Keyed keyed;
+  TestServer server(keyed.setup);
+  TestClient theirs(server.port()), others(server.port()), idle(server.port()), follows(server.port());
+  EXPECT_EQ(idle.ask(get("/echo", keyed.bearer("user"))).status, 200);
+  follows.send(get("/ws", keyed.bearer("user") +
+                              "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"));
+  EXPECT_EQ(follows.read_head().status, 101);
+  theirs.send(get("/hold", keyed.bearer("user")));
+  others.send(get("/hold", keyed.bearer("desk")));
+  theirs.read_until("first\n\n\r\n");
+  others.read_until("first\n\n\r\n");
+  const std::vector<ApiKeys::Hash> gone = {keyed.setup.guard.keys->find(keyed.keys.at("user"))->hash};
+  server.on_io([&] {
+    server.listener->end_all_of(gone);
+    return 0;
+  });
+  EXPECT_EQ(theirs.read_to_end(), "") << "without the last chunk: it is cut, not over";
+  EXPECT_EQ(follows.read_bytes(4).substr(2), "\x03\xf0") << "1008";
+  server.until([&] { return server.n_gone == 1 && server.n_held == 1; }, "its handler was told");
+  server.release();
+  EXPECT_EQ(others.read_until("0\r\n\r\n"), "c\r\ndata: last\n\n\r\n0\r\n\r\n");
+  EXPECT_EQ(idle.ask(get("/echo", keyed.bearer("desk"))).status, 200) << "a line that nobody uses now is left alone";
+}
+
 TEST(Guard, WithoutKeysTheLocalUserMayDoAll) {
   TestServer server;
   EXPECT_EQ(TestClient(server.port()).ask(get("/admin")).body, "GET /admin by=/local body=");

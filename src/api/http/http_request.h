@@ -17,6 +17,7 @@ struct Principal {
   std::string tenant;
   std::vector<Scope> scopes;
   bool may(Scope scope) const;
+  bool operator==(const Principal&) const = default;
 };
 
 struct HttpRequest {

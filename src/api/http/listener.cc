@@ -51,6 +51,11 @@ class ListenerOfHttp final : public Listener {
 
   ListenerCounts counts() const override { return shared_->server->counts; }
 
+  void end_all_of(const std::vector<ApiKeys::Hash>& keys) override {
+    if (keys.empty()) return;
+    for (Connection* connection : copy_of(*shared_->server)) connection->end_if_of(keys);
+  }
+
   asio::awaitable<std::size_t> stop(Duration at_most) override {
     const auto server = shared_->server;
     server->draining = true;
@@ -170,6 +175,8 @@ Result<std::unique_ptr<Listener>> Listener::bind(asio::any_io_executor executor,
                  options.host + ":" + std::to_string(options.port)};
   }
   auto server = std::make_shared<HttpServer>(executor, clock, router, guard, std::move(render), options.limits);
+  server->answered = std::move(options.answered);
+  server->noted_header = options.noted_header;
   return std::unique_ptr<Listener>(
       std::make_unique<ListenerOfHttp>(std::move(acceptor), std::move(server), std::move(options)));
 }

@@ -6,7 +6,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "api/http/answered.h"
 #include "api/http/guard.h"
 #include "api/http/http_message.h"
 #include "api/http/router.h"
@@ -40,7 +42,9 @@ struct ListenerOptions {
   std::string host = "127.0.0.1";  // an address, or "localhost"
   std::uint16_t port = 8080;       // 0: any free one
   HttpLimits limits;
-  int send_buffer_bytes = 0;  // SO_SNDBUF of connections; 0: the system's
+  int send_buffer_bytes = 0;      // SO_SNDBUF of connections; 0: the system's
+  TellAnswered answered = {};     // may be empty; on the io thread, once for each request
+  std::string noted_header = {};  // of answers: AnsweredRequest::noted; lower case
 };
 
 struct ListenerCounts {
@@ -65,6 +69,9 @@ class Listener {
   virtual std::uint16_t port() const = 0;
   virtual std::string url() const = 0;  // "http://127.0.0.1:8080"
   virtual ListenerCounts counts() const = 0;
+
+  // Ends what is answered, or followed by a WebSocket, under these keys: the client counts as gone.
+  virtual void end_all_of(const std::vector<ApiKeys::Hash>& keys) = 0;
 
   // Accepts no more, closes idle connections, lets busy ones finish for `at_most`, then cuts them: their exchanges are
   // gone. Returns, when all handlers have ended or at the latest after twice `at_most`, how many were cut.

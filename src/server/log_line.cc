@@ -1,0 +1,94 @@
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <cstdio>
+#include <ctime>
+
+#include "server/log.h"
+
+namespace fermata {
+namespace {
+
+std::string_view name_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug: return "debug";
+    case LogLevel::kInfo: return "info";
+    case LogLevel::kWarn: return "warn";
+    case LogLevel::kError: return "error";
+    case LogLevel::kOff: break;
+  }
+  return "off";
+}
+
+// "2026-11-30T05:12:01.250Z"
+std::string utc(std::int64_t time) {
+  const auto seconds = static_cast<std::time_t>(time / 1000);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[40];
+  const std::size_t n = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(text + n, sizeof text - n, ".%03dZ", static_cast<int>(time % 1000));
+  return text;
+}
+
+std::string head_of_text(std::int64_t time, LogLevel level) {
+  std::string head = utc(time) + " " + std::string(name_of(level));
+  head.resize(head.size() + 6 - name_of(level).size(), ' ');
+  return head;
+}
+
+boost::json::object head_of_json(std::int64_t time, LogLevel level, std::string_view event) {
+  return {{"time", utc(time)}, {"level", name_of(level)}, {"event", event}};
+}
+
+std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
+
+std::string in_ms(Duration took) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.1f", took.ms());
+  return text;
+}
+
+}  // namespace
+
+std::string log_line(LogFormat format, std::int64_t time, LogLevel level, std::string_view message) {
+  std::string plain(message);
+  for (char& c : plain)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';  // one line, no escape codes
+  if (format == LogFormat::kText) return head_of_text(time, level) + plain + "\n";
+  boost::json::object line = head_of_json(time, level, "message");
+  line["message"] = plain;
+  return boost::json::serialize(line) + "\n";
+}
+
+std::string log_line(LogFormat format, std::int64_t time, LogLevel level, const api::AnsweredRequest& request) {
+  if (format == LogFormat::kText) {
+    std::string line = head_of_text(time, level);
+    line += or_dash(request.method) + " " + or_dash(request.path) + " " + std::to_string(request.status) + " " +
+            std::to_string(request.n_bytes) + " B " + in_ms(request.took) + " ms key=" + or_dash(request.key) +
+            " id=" + request.id;
+    if (!request.noted.empty()) line += " generation=" + request.noted;
+    if (!request.is_whole) line += " cut";
+    return line + "\n";
+  }
+  boost::json::object line = head_of_json(time, level, "request");
+  line["request_id"] = request.id;
+  line["method"] = request.method;
+  line["path"] = request.path;
+  line["status"] = request.status;
+  line["bytes"] = request.n_bytes;
+  line["ms"] = static_cast<double>(request.took.ns / 1000) / 1000;
+  line["key"] = request.key.empty() ? boost::json::value() : boost::json::value(request.key);
+  line["tenant"] = request.tenant;
+  if (!request.noted.empty()) line["generation"] = request.noted;
+  line["whole"] = request.is_whole;
+  return boost::json::serialize(line) + "\n";
+}
+
+LogLevel level_of(const api::AnsweredRequest& request) {
+  if (request.status >= 500) return LogLevel::kError;
+  if (request.status >= 400) return LogLevel::kWarn;
+  const bool is_probe = request.path == "/health" || request.path == "/v1/health";
+  return is_probe ? LogLevel::kDebug : LogLevel::kInfo;
+}
+
+}  // namespace fermata

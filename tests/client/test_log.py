@@ -1,0 +1,91 @@
+"""The log of requests, and the ids in it (docs/security.md, "What is logged")."""
+
+import json
+import re
+
+import openai
+import pytest
+
+from server import tiny_model, until
+from stream import Stream
+from test_security import key_file
+
+SECRETS = ("xyzzy-prompt", "abababab", "xyzzy-query", "xyzzy-header", "xyzzy-metadata")
+ASKED = {"prompt": "xyzzy-prompt", "grammar": "cycle:97,98", "max_tokens": 8, "fermata": {"metadata": {"a": "xyzzy-metadata"}}}
+
+
+def requests_of(server):
+    lines = [json.loads(line) for line in server.log if line.startswith("{")]
+    return [line for line in lines if line["event"] == "request"]
+
+
+def logged(server, request_id):
+    return until(lambda: next((line for line in requests_of(server) if line["request_id"] == request_id), None), lambda: server.log)
+
+
+@pytest.fixture
+def keyed(start, tmp_path):
+    path, keys = key_file(tmp_path, ("ann", "acme", "use"), ("bob", "-", "use,admin"))
+    server = start("--engine", "fake", "--api-key-file", str(path), "--log-format", "json", "--log-level", "debug").ready()
+    server.keys, server.key = keys, keys["ann"]
+    return server
+
+
+def test_a_line_for_each_request(keyed):
+    answer = keyed.post("/v1/completions?q=xyzzy-query", ASKED, headers={"x-request-id": "mine/1", "x-other": "xyzzy-header"})
+    assert answer.ok() and answer.headers["x-request-id"] == "mine/1"
+    line = logged(keyed, "mine/1")
+    assert {key: line[key] for key in ("level", "method", "path", "status", "bytes", "key", "tenant", "whole")} == {
+        "level": "info", "method": "POST", "path": "/v1/completions", "status": 200, "bytes": len(answer.body), "key": "ann",
+        "tenant": "acme", "whole": True}
+    assert line["generation"] == answer.json["fermata"]["generations"][0] and line["ms"] >= 0
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"])
+
+    stream = Stream(keyed, "/v1/completions", {**ASKED, "stream": True})
+    stream.chunks()
+    line = logged(keyed, stream.headers["x-request-id"])
+    assert (line["status"], line["bytes"], line["generation"]) == (200, len(stream.data), stream.generation)
+
+    for refused, status, level in ((keyed.get("/v1/nowhere"), 404, "warn"), (keyed.post("/v1/completions", {"prompt": 5}), 400, "warn"),
+                                   (keyed.get("/v1/models", key="wrong"), 401, "warn"), (keyed.get("/health"), 200, "debug")):
+        line = logged(keyed, refused.headers["x-request-id"])
+        assert refused.status == line["status"] == status and line["level"] == level
+    said = "".join(keyed.log)
+    assert not [secret for secret in (*SECRETS, *keyed.keys.values()) if secret in said]
+    assert keyed.stop() == 0
+    assert all(json.loads(line) for line in keyed.log if not line.startswith((" ", "fermata serves"))), "nothing else is on it"
+
+
+def test_a_client_that_left(keyed):
+    stream = Stream(keyed, "/v1/completions", {**ASKED, "stream": True, "fermata": {"pause_at": 3}}, headers={"x-request-id": "left"})
+    stream.texts(3)
+    stream.finish()
+    line = logged(keyed, "left")
+    assert (line["status"], line["whole"]) == (200, False)
+
+
+def test_lines_for_people(start):
+    server = start("--engine", "fake").ready()
+    assert server.get("/health").status == 200
+    server.post("/v1/completions", ASKED, headers={"x-request-id": "one"}).ok()
+    line = until(lambda: next((line for line in server.log if "id=one" in line), None), lambda: server.log)
+    assert re.fullmatch(r"\S+Z info  POST /v1/completions 200 \d+ B \d+\.\d ms key=local id=one generation=gen_\w+\n", line)
+    assert not [line for line in server.log if "/health" in line], "probes are not told of"
+    assert not [secret for secret in SECRETS if secret in "".join(server.log)]
+
+
+def test_off_a_terminal_the_start_is_a_few_plain_lines(start):
+    server = start("-m", tiny_model(), "-c", "1024").ready()
+    until(lambda: "stop    Ctrl-C" in "".join(server.log), "it has said all")
+    assert server.stop() == 0
+    said = "".join(server.log)
+    assert not set("\r\x1b") & set(said) and len([line for line in server.log if "%" in line]) <= 3, said
+
+
+def test_the_openai_client_tells_the_id(tiny):
+    with openai.OpenAI(base_url=f"{tiny.url}/v1", api_key="none", max_retries=0) as client:
+        answer = client.completions.create(model="tiny", prompt="x", max_tokens=1)
+        assert answer._request_id.startswith("req_")
+        with pytest.raises(openai.BadRequestError) as refused:
+            client.completions.create(model="tiny", prompt="x", max_tokens=-7)
+        assert refused.value.request_id.startswith("req_")
