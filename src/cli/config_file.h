@@ -21,14 +21,14 @@ Error wrong_at(const std::string& path, FilePlace place, std::string message);
 struct ConfigItem {
   std::vector<std::string> key;  // its section, its dotted parts
   FilePlace key_at;
-  std::vector<std::string> values;  // what stands between quotes, or a number or true or false as it is written
+  std::vector<std::string> values;  // as a flag takes them
   FilePlace value_at;
   bool is_array = false;
   bool is_truth = false;  // true or false, without quotes
 };
 
-// The part of TOML that flags need: keys, sections, strings on one line, numbers, true and false, arrays of these,
-// comments. What is wrong is told with its place; a key that comes twice too.
+// All items of a TOML file in its order, those of a section with its name before their own. Values are what flags take:
+// texts, numbers, true and false, and arrays of these. What is wrong is told with its place.
 Result<std::vector<ConfigItem>> parse_config(std::string_view text, const std::string& path);
 
 }  // namespace fermata::cli
