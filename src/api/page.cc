@@ -28,4 +28,9 @@ Error no_such_place(const std::string& after) {
   return invalid("after", "after names nothing that is in this list", after);
 }
 
+Error place_is_forgotten(const std::string& after) {
+  return {Code::kGone, "the page before ends with a generation that is no longer kept; begin anew", after, false,
+          "after"};
+}
+
 }  // namespace fermata::api

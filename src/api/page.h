@@ -28,6 +28,8 @@ Result<PageCall> parse_page(const HttpRequest& request, std::string_view order_o
 json::object list_object(json::array data, bool has_more = false);
 
 Error no_such_place(const std::string& after);
+// Of an `after` whose generation is forgotten: nobody knows where in the list it was.
+Error place_is_forgotten(const std::string& after);
 
 // Leaves what the call asks for of `all`, which is oldest first; whether more follow. `after` may be one that the
 // filter does not want: it may have changed since the page before. An unknown `after` is an error.

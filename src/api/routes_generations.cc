@@ -39,11 +39,6 @@ bool fits(const HttpRequest& request, const Dossier& dossier) {
   return !tag || std::find(tags.begin(), tags.end(), *tag) != tags.end();
 }
 
-Error forgotten(const std::string& after) {
-  return {Code::kGone, "the page before ends with a generation that is no longer kept; begin anew", after, false,
-          "after"};
-}
-
 Result<void> check_state(const HttpRequest& request) {
   const std::string state = request.parameter("state").value_or(std::string(to_string(State::kQueued)));
   for (std::size_t i = 0; i < kStates; ++i)
@@ -63,7 +58,7 @@ HttpResponse list(Desk& desk, const HttpRequest& request) {
   const Result<bool> has_more = cut_page(
       *page, all, [](const auto& d) { return d->id(); }, wants);
   if (!has_more)
-    return error_response(desk.is_forgotten(*page->after, request.principal) ? forgotten(*page->after)
+    return error_response(desk.is_forgotten(*page->after, request.principal) ? place_is_forgotten(*page->after)
                                                                              : has_more.error());
   json::array data;
   for (const auto& dossier : all) data.emplace_back(generation_object(desk, *dossier));

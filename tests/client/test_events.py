@@ -1,6 +1,7 @@
 """Events of one and of all, lists (CASES A9; WIRE section 7)."""
 
 import contextlib
+import http.client
 import json
 
 import pytest
@@ -165,6 +166,28 @@ def test_list_of_sessions(start):
         assert refused.status == 400 and refused.error["param"] == wrong.split("=")[0]
     cancelled = server.post("/v1/sessions/B/cancel").ok()
     assert (cancelled["first_id"], cancelled["last_id"], cancelled["has_more"]) == (held, held, False)
+
+
+def test_a_page_that_ends_with_a_forgotten_one_is_gone(start):
+    server = start("--engine", "fake").ready()
+    asked = {"prompt": "page", "max_tokens": 1, "ignore_eos": True}
+    opened = lambda **fermata: server.post("/v1/completions", {**asked, "fermata": fermata}).ok()["fermata"]["generations"][0]
+    first, _ = opened(session="stays"), opened(session="goes")
+    alive = server.post("/v1/completions", {**asked, "max_tokens": 9, "fermata": {
+        "session": "stays", "pause_at": 1, "on_pause": "return"}}).ok()["fermata"]["generations"][0]
+    assert [g["id"] for g in server.get(f"/v1/sessions/stays?after={first}").ok()["generations"]] == [alive]
+    connection = http.client.HTTPConnection(server.host, server.port, timeout=WAIT_S)
+    for _ in range(2000):  # as many as are kept
+        connection.request("POST", "/v1/completions", json.dumps(asked), {"Content-Type": "application/json"})
+        assert connection.getresponse().read()
+    connection.close()
+    until(lambda: server.get(f"/v1/generations/{first}").status == 410, "it is forgotten")
+    for path in ("/v1/generations", "/v1/sessions/stays"):
+        refused = server.get(f"{path}?after={first}")
+        assert (refused.status, refused.error["code"], refused.error["param"]) == (410, "expired", "after"), path
+    # Sessions are the client's names: one of which nothing is kept is not known.
+    assert server.get("/v1/sessions/goes").status == 404 and server.get("/v1/sessions?after=goes").status == 400
+    assert server.get(f"/v1/generations?after={alive}").ok()["data"] == []
 
 
 def test_a_key_follows_all_events_so_many_times(start):
