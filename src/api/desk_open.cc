@@ -183,7 +183,7 @@ asio::awaitable<Result<void>> Desk::take_place_in_session(std::shared_ptr<Dossie
 // What is held, and what waits for its turn, stays as it is.
 asio::awaitable<Result<void>> Desk::pause_running(std::shared_ptr<Dossier> dossier) {
   while (const std::shared_ptr<Dossier> running = running_beside(*dossier)) {
-    const Result<void> done = co_await pause(running, WaitReason::kUser);
+    const Result<void> done = co_await pause(running, WaitReason::kNewMessage);
     if (!done && done.error().code != Code::kWrongState) co_return done;
     // It ended, and its end is on its way here.
     if (!done && running->goes_on()) co_await running->changed.wait(milliseconds(limits::kSessionLookMs));

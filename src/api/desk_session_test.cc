@@ -26,9 +26,22 @@ TEST_F(SessionTest, ANewMessageReplacesTheAnswerBeforeIt) {
 TEST_F(SessionTest, OrPausesIt) {
   const auto first = open(in_session(OnNewMessage::kPause));
   const auto second = open(in_session(OnNewMessage::kPause, 5));
-  EXPECT_NE(first->recording.pause(), nullptr);
+  ASSERT_NE(first->recording.pause(), nullptr);
+  EXPECT_EQ(first->recording.wait_reason(), WaitReason::kNewMessage);
   until_ended(second);
-  EXPECT_NE(first->recording.pause(), nullptr);
+  ASSERT_NE(first->recording.pause(), nullptr);
+  const std::string id = first->recording.pause()->id;
+  ASSERT_TRUE(run(desk_.pause(first, WaitReason::kUser)));
+  EXPECT_EQ(first->recording.pause()->id, id) << "paused again: the same pause";
+  ASSERT_TRUE(run(desk_.resume(first, id, "a")));
+  EXPECT_EQ(first->recording.pause(), nullptr);
+}
+
+TEST_F(SessionTest, WhatAUserPausedBeforeStaysTheUsers) {
+  const auto first = open(in_session(OnNewMessage::kPause));
+  ASSERT_TRUE(run(desk_.pause(first, WaitReason::kUser)));
+  until_ended(open(in_session(OnNewMessage::kPause, 5)));
+  EXPECT_EQ(first->recording.wait_reason(), WaitReason::kUser);
 }
 
 TEST_F(SessionTest, APauseLeavesWhatIsQueuedInTheQueue) {

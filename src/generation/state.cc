@@ -58,6 +58,7 @@ constexpr std::array<Words<WaitReason>, kWaitReasons> kWaitWords{{
     {WaitReason::kQueue, "queue", "Others were first."},
     {WaitReason::kCells, "cells", "The pool has no room for it now."},
     {WaitReason::kUser, "user", "A person or program asked for the pause."},
+    {WaitReason::kNewMessage, "new_message", "A new message of its session came, which runs instead."},
     {WaitReason::kPauseAt, "pause_at", "Its request asked for a pause at this token."},
     {WaitReason::kRule, "rule", "A rule of the pause policy held it."},
     {WaitReason::kHuman, "human", "It waits for a decision."},
@@ -152,6 +153,7 @@ std::string_view meaning(EndReason reason) { return words_of(kEndWords, reason).
 bool needs_resume(WaitReason reason) {
   switch (reason) {
     case WaitReason::kUser:
+    case WaitReason::kNewMessage:
     case WaitReason::kPauseAt:
     case WaitReason::kRule:
     case WaitReason::kHuman:
@@ -169,6 +171,7 @@ bool needs_resume(WaitReason reason) {
 InterruptClass interrupt_class(WaitReason reason) {
   switch (reason) {
     case WaitReason::kUser:
+    case WaitReason::kNewMessage:
     case WaitReason::kPauseAt:
     case WaitReason::kHuman:
     case WaitReason::kTool: return InterruptClass::kUser;

@@ -37,6 +37,7 @@ enum class WaitReason : std::uint8_t {
   kQueue,       // others were first
   kCells,       // no room in the pool
   kUser,        // a person or program asked for the pause
+  kNewMessage,  // a new message of its session came, which runs instead
   kPauseAt,     // the request asked to be paused at this token
   kRule,        // a rule of the pause policy
   kHuman,       // waits for a decision

@@ -93,8 +93,8 @@ TEST(StateTest, PausesThatSomebodyAskedForNeedAResume) {
   std::set<WaitReason> asked;
   for (std::size_t i = 0; i < kWaitReasons; ++i)
     if (needs_resume(static_cast<WaitReason>(i))) asked.insert(static_cast<WaitReason>(i));
-  EXPECT_EQ(asked, (std::set{WaitReason::kUser, WaitReason::kPauseAt, WaitReason::kRule, WaitReason::kHuman,
-                             WaitReason::kTool, WaitReason::kSlowReader}));
+  EXPECT_EQ(asked, (std::set{WaitReason::kUser, WaitReason::kNewMessage, WaitReason::kPauseAt, WaitReason::kRule,
+                             WaitReason::kHuman, WaitReason::kTool, WaitReason::kSlowReader}));
 }
 
 TEST(StateTest, TheCommittedPageIsTheOneWrittenFromTheTable) {

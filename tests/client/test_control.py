@@ -369,7 +369,9 @@ def test_a_new_message_pauses_when_asked_to(tiny):
     begun = first.texts(2)
     tiny.post("/v1/completions", {"prompt": "n", "max_tokens": 3, "fermata": {"session": "P", "on_new_message": "pause"}}).ok()
     paused = tiny.generation(first.generation)
-    assert paused["state"] == "paused"
+    assert (paused["state"], paused["wait_reason"]) == ("paused", "new_message")
+    assert (paused["pause"]["reason"]["class"], paused["pause"]["reason"]["why"]) == ("user", "new_message")
+    assert paused["id"] in [g["id"] for g in tiny.get("/v1/generations?reason=new_message").ok()["data"]]
     tiny.post("/v1/resume", {"pause_id": paused["pause"]["pause_id"]}).ok(202)
     assert begun + text_of(first.chunks()) == whole
 
