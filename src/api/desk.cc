@@ -13,7 +13,8 @@ Desk::Desk(boost::asio::any_io_executor executor, const Clock& clock, DeskOption
     : executor_(std::move(executor)),
       clock_(clock),
       options_(std::move(options)),
-      lanes_(executor_, options_.n_threads) {
+      lanes_(executor_, options_.n_threads),
+      sessions_(executor_, *this) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   unix_offset_s_ = std::chrono::duration<double>(now).count() - static_cast<double>(clock_.now().ns) / 1e9;
 }
@@ -85,9 +86,7 @@ void Desk::for_each(const std::function<void(const Dossier&)>& look) const {
 }
 
 std::vector<std::shared_ptr<Dossier>> Desk::of_session(std::string_view session, const Principal& who) const {
-  std::vector<std::shared_ptr<Dossier>> seen = all(who);
-  std::erase_if(seen, [&](const auto& dossier) { return dossier->head.session != session; });
-  return seen;
+  return sessions_.of(who.tenant, session);
 }
 
 std::size_t Desk::n_alive() const {
@@ -156,6 +155,7 @@ void Desk::forget(const std::shared_ptr<Dossier>& dossier) {
   note_forgotten({dossier->tenant, id});
   if (!dossier->client_id.empty()) note_forgotten({dossier->tenant, std::string(kClientPrefix) + dossier->client_id});
   by_id_.erase(id);
+  sessions_.leave(*dossier);
 }
 
 // Whoever comes again with its idempotency key must not start it again. Unless nobody had its answer.

@@ -18,6 +18,7 @@
 #include "api/http/http_message.h"
 #include "api/openai/call.h"
 #include "api/prompt_maker.h"
+#include "api/sessions.h"
 #include "api/work_lanes.h"
 #include "base/clock.h"
 #include "base/limits.h"
@@ -42,7 +43,7 @@ struct DeskOptions {
 // 4, 6 and 8 that are not about the shape of a message. It opens, finds, pauses, resumes, cancels and forgets; it
 // writes nothing to a socket. Owner: the io thread, whose executor it gets; of it other
 // threads see the PromptMaker alone. Before a model is loaded there is nothing to be found.
-class Desk {
+class Desk : private Sessions::Steering {
  public:
   Desk(boost::asio::any_io_executor executor, const Clock& clock, DeskOptions options);
   ~Desk();
@@ -69,14 +70,14 @@ class Desk {
   Result<std::shared_ptr<Dossier>> find_pause(std::string_view pause_id, const Principal& who) const;
 
   // Each answers when it is reached. Idempotent.
-  boost::asio::awaitable<Result<void>> pause(std::shared_ptr<Dossier> dossier, WaitReason reason);
+  boost::asio::awaitable<Result<void>> pause(std::shared_ptr<Dossier> dossier, WaitReason reason) override;
   // `pause_id` empty: whatever pause it is in. kAlreadyResumed if that pause was used with another body, kStale if it
   // is not the one it is in. The same body again: nothing happens.
   boost::asio::awaitable<Result<void>> resume(std::shared_ptr<Dossier> dossier, std::string pause_id,
                                               std::string body_digest);
-  boost::asio::awaitable<Result<void>> cancel(std::shared_ptr<Dossier> dossier, EndReason reason);
+  boost::asio::awaitable<Result<void>> cancel(std::shared_ptr<Dossier> dossier, EndReason reason) override;
   // One that waits for its session does not begin before it is resumed, though it has no pause. False: it has begun.
-  bool hold(const std::shared_ptr<Dossier>& dossier);
+  bool hold(const std::shared_ptr<Dossier>& dossier) { return Sessions::hold(*dossier, clock_.now()); }
   // The frozen point of a paused one: the most likely tokens that could come.
   boost::asio::awaitable<Result<Inspection>> inspect(std::shared_ptr<Dossier> dossier, std::int32_t n_next);
   // `name` is a client: name, and the request that it is of has not got its generation yet: it is not known, or known
@@ -141,18 +142,13 @@ class Desk {
   Result<void> check_client_id(const Call& call, const Principal& who) const;
   std::optional<Result<Opened>> repeated(const Call& call, const Principal& who, const std::string& digest) const;
   std::shared_ptr<Dossier> file(const Call& call, const Principal& who, Prompt prompt);
-  boost::asio::awaitable<Result<void>> take_place_in_session(std::shared_ptr<Dossier> dossier, Generation prepared);
-  boost::asio::awaitable<void> wait_for_session(std::shared_ptr<Dossier> dossier, std::shared_ptr<Generation> prepared);
-  boost::asio::awaitable<Result<void>> pause_running(std::shared_ptr<Dossier> dossier);
-  std::shared_ptr<Dossier> running_beside(const Dossier& dossier) const;
-  std::shared_ptr<Dossier> alive_before(const Dossier& dossier) const;
-  Result<void> start(const std::shared_ptr<Dossier>& dossier, Generation prepared);
+  Result<void> start(const std::shared_ptr<Dossier>& dossier, std::shared_ptr<Generation> prepared) override;
   void drain(const std::shared_ptr<Dossier>& dossier);
   void watch_slow_reader(const std::shared_ptr<Dossier>& dossier);
   boost::asio::awaitable<Result<void>> let_go_on(std::shared_ptr<Dossier> dossier, WaitReason only_from);
   void go_on_unless_beside(const std::shared_ptr<Dossier>& dossier);
   void end_unborn(Dossier& dossier, EndReason reason, Error error = {});
-  void undo(const std::shared_ptr<Dossier>& dossier, Error error);
+  void undo(const std::shared_ptr<Dossier>& dossier, Error error) override;
   void tell_followers(const Dossier& dossier, std::size_t first) const;
   void forget(const std::shared_ptr<Dossier>& dossier);
   void forget_key_of(const Dossier& dossier);
@@ -169,6 +165,7 @@ class Desk {
   const Clock& clock_;
   DeskOptions options_;
   WorkLanes lanes_;
+  Sessions sessions_;
   double unix_offset_s_ = 0;
   std::size_t n_preparing_ = 0;                         // requests that have no dossier yet
   std::map<std::string, std::uint32_t> prefix_groups_;  // by tenant

@@ -50,12 +50,11 @@ asio::awaitable<Result<void>> Desk::pause(std::shared_ptr<Dossier> dossier, Wait
   co_return Result<void>();
 }
 
-// Until it is answered it counts as running: another one of its session must not slip in.
+// Of one whose session let it: begin_resume.
 asio::awaitable<Result<void>> Desk::let_go_on(std::shared_ptr<Dossier> dossier, WaitReason only_from) {
-  ++dossier->n_resuming;
   const Result<Status> status = co_await answer_of<Status>(
       dossier, [&](Core::Wake wake) { return core_->resume(dossier->core_id, only_from, std::move(wake)); });
-  --dossier->n_resuming;
+  Sessions::end_resume(*dossier);
   if (!status) co_return status.error();
   co_return Result<void>();
 }
@@ -76,16 +75,11 @@ asio::awaitable<Result<void>> Desk::resume(std::shared_ptr<Dossier> dossier, std
     co_return Error{Code::kAlreadyResumed, "this pause was resumed already", meant->id, false, "pause_id"};
   }
   if (dossier->recording.ended()) co_return has_ended(*dossier, "resumed");
-  if (dossier->is_held()) {  // back into the queue of its session
-    dossier->held_since = {};
-    dossier->recording.wait_for(WaitReason::kQueue);
-    dossier->changed.notify();
-    co_return Result<void>();
-  }
+  if (Sessions::let_go(*dossier)) co_return Result<void>();
   if (dossier->core_id == kNoGeneration) co_return not_begun();
   if (meant != now)
     co_return Error{Code::kStale, "the generation is no longer in this pause", meant->id, false, "pause_id"};
-  if (running_beside(*dossier))
+  if (!sessions_.begin_resume(*dossier))
     co_return Error{Code::kWrongState, "another generation of its session runs; pause or cancel that first",
                     dossier->head.session, false};
   const std::string used = meant ? meant->id : "";
@@ -97,14 +91,6 @@ asio::awaitable<Result<void>> Desk::resume(std::shared_ptr<Dossier> dossier, std
     for (PauseTicket& ticket : dossier->recording.tickets())
       if (ticket.id == used) ticket.resumed_with.clear();
   co_return resumed;
-}
-
-// Another one of its session that runs.
-std::shared_ptr<Dossier> Desk::running_beside(const Dossier& dossier) const {
-  const auto place = std::find_if(in_order_.begin(), in_order_.end(), [&](const auto& other) {
-    return other.get() != &dossier && other->shares_session(dossier) && other->goes_on();
-  });
-  return place == in_order_.end() ? nullptr : *place;
 }
 
 asio::awaitable<Result<void>> Desk::cancel(std::shared_ptr<Dossier> dossier, EndReason reason) {
@@ -123,13 +109,6 @@ asio::awaitable<Result<void>> Desk::cancel(std::shared_ptr<Dossier> dossier, End
   while (!dossier->recording.ended()) co_await dossier->changed.wait(milliseconds(limits::kEngineAnswerMs));
   dossier->interrupt_asked = {};
   co_return Result<void>();
-}
-
-bool Desk::hold(const std::shared_ptr<Dossier>& dossier) {
-  if (dossier->core_id != kNoGeneration || dossier->recording.ended()) return false;
-  if (!dossier->is_held()) dossier->held_since = clock_.now();
-  dossier->recording.wait_for(WaitReason::kUser);
-  return true;
 }
 
 asio::awaitable<Result<Inspection>> Desk::inspect(std::shared_ptr<Dossier> dossier, std::int32_t n_next) {
@@ -179,7 +158,7 @@ void Desk::reader_caught_up(const std::shared_ptr<Dossier>& dossier) {
 
 // Its reader is no longer the reason to stand. While another of its session runs, sweep() tries again.
 void Desk::go_on_unless_beside(const std::shared_ptr<Dossier>& dossier) {
-  if (running_beside(*dossier)) return;
+  if (!sessions_.begin_resume(*dossier)) return;
   asio::co_spawn(executor_, let_go_on(dossier, WaitReason::kSlowReader), asio::detached);
 }
 

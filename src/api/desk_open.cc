@@ -1,4 +1,4 @@
-// How a request becomes a generation: names, caps, repeats, its place in its session.
+// How a request becomes a generation: names, caps, repeats.
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -104,6 +104,7 @@ std::shared_ptr<Dossier> Desk::file(const Call& call, const Principal& who, Prom
 
   by_id_[dossier->id()] = dossier;
   in_order_.push_back(dossier);
+  sessions_.join(dossier);
   if (!dossier->client_id.empty()) by_client_id_[{who.tenant, dossier->client_id}] = dossier->id();
   return dossier;
 }
@@ -144,7 +145,8 @@ asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::
     end_unborn(*dossier, EndReason::kCancelled);
     co_return Opened{dossier};
   }
-  const Result<void> started = co_await take_place_in_session(dossier, *std::move(prepared));
+  auto generation = std::make_shared<Generation>(*std::move(prepared));
+  const Result<void> started = co_await sessions_.take_place(dossier, std::move(generation));
   if (!started) {
     undo(dossier, started.error());
     co_return started.error();
@@ -161,62 +163,10 @@ void Desk::undo(const std::shared_ptr<Dossier>& dossier, Error error) {
   forget(dossier);
 }
 
-// At most one generation of a session runs. The new one always goes in; what becomes of those before is its choice.
-asio::awaitable<Result<void>> Desk::take_place_in_session(std::shared_ptr<Dossier> dossier, Generation prepared) {
-  const OnNewMessage policy = dossier->options.on_new_message;
-  if (policy == OnNewMessage::kPause) {
-    const Result<void> paused = co_await pause_running(dossier);
-    if (!paused) co_return paused.error();
-  }
-  while (const std::shared_ptr<Dossier> before = policy == OnNewMessage::kCancel ? alive_before(*dossier) : nullptr) {
-    const Result<void> done = co_await cancel(before, EndReason::kReplaced);
-    if (!done) co_return done;
-  }
-  // Another message may have come and begun while those before were ended one by one.
-  const bool has_to_wait = running_beside(*dossier) || (policy == OnNewMessage::kQueue && alive_before(*dossier));
-  if (!has_to_wait && !dossier->is_held()) co_return start(dossier, std::move(prepared));
-  auto waiting = std::make_shared<Generation>(std::move(prepared));
-  asio::co_spawn(executor_, wait_for_session(std::move(dossier), std::move(waiting)), asio::detached);
-  co_return Result<void>();
-}
-
-// What is held, and what waits for its turn, stays as it is.
-asio::awaitable<Result<void>> Desk::pause_running(std::shared_ptr<Dossier> dossier) {
-  while (const std::shared_ptr<Dossier> running = running_beside(*dossier)) {
-    const Result<void> done = co_await pause(running, WaitReason::kNewMessage);
-    if (!done && done.error().code != Code::kWrongState) co_return done;
-    // It ended, and its end is on its way here.
-    if (!done && running->goes_on()) co_await running->changed.wait(milliseconds(limits::kSessionLookMs));
-  }
-  co_return Result<void>();
-}
-
-// Its turn comes when nobody holds it, all before it have ended, and nothing that came later, and paused those, runs.
-asio::awaitable<void> Desk::wait_for_session(std::shared_ptr<Dossier> dossier, std::shared_ptr<Generation> prepared) {
-  while (!dossier->recording.ended()) {
-    std::shared_ptr<Dossier> other = dossier->is_held() ? dossier : alive_before(*dossier);
-    if (!other) other = running_beside(*dossier);
-    if (!other) break;
-    co_await other->changed.wait(milliseconds(limits::kSessionLookMs));
-  }
-  const Result<void> started = start(dossier, std::move(*prepared));
-  if (!started) undo(dossier, started.error());
-}
-
-// The nearest one before it in its session that has not ended.
-std::shared_ptr<Dossier> Desk::alive_before(const Dossier& dossier) const {
-  std::shared_ptr<Dossier> before;
-  for (const auto& other : in_order_) {
-    if (other.get() == &dossier) break;
-    if (other->shares_session(dossier) && !other->recording.ended()) before = other;
-  }
-  return before;
-}
-
-Result<void> Desk::start(const std::shared_ptr<Dossier>& dossier, Generation prepared) {
+Result<void> Desk::start(const std::shared_ptr<Dossier>& dossier, std::shared_ptr<Generation> prepared) {
   if (dossier->recording.ended()) return {};  // cancelled meanwhile
   const Result<Started> started =
-      core_->start(std::move(prepared), [this, executor = executor_, weak = std::weak_ptr<Dossier>(dossier)] {
+      core_->start(std::move(*prepared), [this, executor = executor_, weak = std::weak_ptr<Dossier>(dossier)] {
         asio::post(executor, [this, weak] {
           if (const auto alive = weak.lock()) drain(alive);
         });

@@ -175,6 +175,24 @@ TEST_F(SessionTest, WhoseReaderLeftGoesOnOnceNoOtherRuns) {
   until_ended(dossier);
 }
 
+TEST_F(SessionTest, OfTwoWhoseReadersCaughtUpOneGoesOn) {
+  std::vector<std::shared_ptr<Dossier>> both;
+  std::size_t cursors[2] = {};
+  for (std::size_t& cursor : cursors) {
+    both.push_back(open(in_session(OnNewMessage::kPause)));
+    desk_.reader_comes(both.back(), &cursor);
+    until([&] { return both.back()->waits_for_its_reader(); });
+  }
+  for (std::size_t i = 0; i < both.size(); ++i) cursors[i] = both[i]->recording.log().size();
+  desk_.sweep();  // sees both before the engine answers
+  EXPECT_TRUE(both[0]->goes_on());
+  EXPECT_FALSE(both[1]->goes_on());
+  for (const auto& one : both) {
+    ASSERT_TRUE(run(desk_.cancel(one, EndReason::kCancelled)));
+    desk_.reader_leaves(one, &cursors[one == both[0] ? 0 : 1], false);
+  }
+}
+
 // One that ends several paused ones takes a while; another that only pauses may begin meanwhile.
 TEST_F(SessionTest, AtMostOneRunsOfThoseThatComeAtOnce) {
   std::vector<std::shared_ptr<Dossier>> all;

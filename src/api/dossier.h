@@ -59,9 +59,6 @@ struct Dossier {
   bool waits_for_its_reader() const {
     return recording.pause() != nullptr && recording.wait_reason() == WaitReason::kSlowReader;
   }
-  bool shares_session(const Dossier& other) const {
-    return !head.session.empty() && head.session == other.head.session && tenant == other.tenant;
-  }
 };
 
 }  // namespace fermata::api
