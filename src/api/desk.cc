@@ -31,73 +31,30 @@ void Desk::serve(Core& core, const ChatTemplate* chat, std::string model_name, s
 
 double Desk::unix_time(Instant instant) const { return unix_offset_s_ + static_cast<double>(instant.ns) / 1e9; }
 
-// --------------------------------------------------------------------------------------------------------------- names
-
-Result<std::shared_ptr<Dossier>> Desk::find(std::string_view name, const Principal& who) const {
-  const Error unknown{Code::kNotFound, "there is no such generation", std::string(name), false};
-  std::string id(name);
-  if (name.starts_with(kClientPrefix)) {
-    const auto entry = by_client_id_.find({who.tenant, std::string(name.substr(kClientPrefix.size()))});
-    if (entry != by_client_id_.end()) id = entry->second;
-  } else {
-    for (const std::string_view prefix : {kChatPrefix, kTextPrefix})
-      if (name.starts_with(prefix)) id = std::string(kGenerationPrefix).append(name.substr(prefix.size()));
-  }
-  const auto place = by_id_.find(id);
-  if (place != by_id_.end()) {
-    if (place->second->tenant != who.tenant) return unknown;
-    return place->second;
-  }
-  if (is_forgotten(id, who))
-    return Error{Code::kGone, "the generation ended and is no longer kept", std::string(name), false};
-  return unknown;
-}
-
-bool Desk::is_forgotten(std::string_view id, const Principal& who) const {
-  return forgotten_.contains({who.tenant, std::string(id)});
-}
+// ------------------------------------------------------------------------------------------------- what there is of
+// all
 
 bool Desk::may_come(std::string_view name, const Principal& who) const {
   if (!name.starts_with(kClientPrefix)) return false;
   const auto known = find(name, who);
   return !known || ((*known)->recording.ended() &&
-                    coming_.contains({who.tenant, std::string(name.substr(kClientPrefix.size()))}));
-}
-
-Result<std::shared_ptr<Dossier>> Desk::find_pause(std::string_view pause_id, const Principal& who) const {
-  const auto entry = by_pause_.find(pause_id);
-  if (entry == by_pause_.end())
-    return Error{Code::kNotFound, "there is no such pause", std::string(pause_id), false, "pause_id"};
-  Result<std::shared_ptr<Dossier>> found = find(entry->second, who);
-  if (!found && found.error().code == Code::kNotFound)
-    return Error{Code::kNotFound, "there is no such pause", std::string(pause_id), false, "pause_id"};
-  return found;
-}
-
-std::vector<std::shared_ptr<Dossier>> Desk::all(const Principal& who) const {
-  std::vector<std::shared_ptr<Dossier>> seen;
-  for (const auto& dossier : in_order_)
-    if (dossier->tenant == who.tenant) seen.push_back(dossier);
-  return seen;
+                    arrivals_.is_coming(who.tenant, std::string(name.substr(kClientPrefix.size()))));
 }
 
 void Desk::for_each(const std::function<void(const Dossier&)>& look) const {
-  for (const auto& dossier : in_order_) look(*dossier);
-}
-
-std::vector<std::shared_ptr<Dossier>> Desk::of_session(std::string_view session, const Principal& who) const {
-  return sessions_.of(who.tenant, session);
+  for (const auto& dossier : catalogue_.in_order()) look(*dossier);
 }
 
 std::size_t Desk::n_alive() const {
-  return static_cast<std::size_t>(std::count_if(in_order_.begin(), in_order_.end(),
-                                                [](const auto& dossier) { return !dossier->recording.ended(); }));
+  const auto& all = catalogue_.in_order();
+  return static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [](const auto& dossier) { return !dossier->recording.ended(); }));
 }
 
 std::size_t Desk::n_running() const {
-  const auto n_begun =
-      std::count_if(in_order_.begin(), in_order_.end(), [](const auto& dossier) { return dossier->goes_on(); });
-  return n_preparing_ + static_cast<std::size_t>(n_begun);
+  const auto& all = catalogue_.in_order();
+  const auto n_begun = std::count_if(all.begin(), all.end(), [](const auto& dossier) { return dossier->goes_on(); });
+  return arrivals_.n() + static_cast<std::size_t>(n_begun);
 }
 
 // ----------------------------------------------------------------------------------------------------------- following
@@ -124,7 +81,7 @@ void Desk::drain(const std::shared_ptr<Dossier>& dossier) {
   for (std::size_t i = n_told; i < dossier->recording.log().size(); ++i) {
     const LogEntry& entry = dossier->recording.log()[i];
     if (const auto* paused = std::get_if<LogEntry::Paused>(&entry.what))
-      by_pause_[dossier->recording.tickets()[paused->ticket].id] = dossier->id();
+      catalogue_.name_pause(dossier->recording.tickets()[paused->ticket].id, *dossier);
   }
   tell_followers(*dossier, n_told);
   dossier->changed.notify();
@@ -145,59 +102,18 @@ void Desk::end_unborn(Dossier& dossier, EndReason reason, Error error) {
 
 // ---------------------------------------------------------------------------------------------------------- forgetting
 
-// By its own names: a walk over all names for each that goes would hold up everybody.
-void Desk::forget(const std::shared_ptr<Dossier>& dossier) {
-  const std::string& id = dossier->id();
-  for (const PauseTicket& ticket : dossier->recording.tickets()) by_pause_.erase(ticket.id);
-  const auto named = by_client_id_.find({dossier->tenant, dossier->client_id});
-  if (named != by_client_id_.end() && named->second == id) by_client_id_.erase(named);
-  forget_key_of(*dossier);
-  note_forgotten({dossier->tenant, id});
-  if (!dossier->client_id.empty()) note_forgotten({dossier->tenant, std::string(kClientPrefix) + dossier->client_id});
-  by_id_.erase(id);
-  sessions_.leave(*dossier);
-}
-
-// Whoever comes again with its idempotency key must not start it again. Unless nobody had its answer.
-void Desk::forget_key_of(const Dossier& dossier) {
-  const auto entry = by_idempotency_key_.find(idempotency_name(dossier));
-  if (entry == by_idempotency_key_.end() || entry->second.dossier.get() != &dossier) return;
-  const auto& end = dossier.recording.end();
-  if (end && end->reason == EndReason::kDisconnected) {
-    by_idempotency_key_.erase(entry);
-    return;
-  }
-  entry->second.dossier = nullptr;
-  spent_keys_.emplace_back(clock_.now(), entry->first);
-}
-
-// Of the key, not of the tenant: two programs of one tenant may count their requests alike.
-Desk::Key Desk::idempotency_name(const std::string& tenant, const std::string& owner, const FermataOptions& options) {
-  return {tenant + "/" + owner, options.idempotency_key};
-}
-
-Desk::Key Desk::idempotency_name(const Dossier& dossier) {
-  return idempotency_name(dossier.tenant, dossier.owner, dossier.options);
-}
-
-void Desk::note_forgotten(Key name) {
-  if (!forgotten_.insert(name).second) return;
-  forgotten_order_.push_back(std::move(name));
-  if (forgotten_order_.size() <= limits::kForgottenIdsMax) return;
-  forgotten_.erase(forgotten_order_.front());
-  forgotten_order_.pop_front();
+void Desk::forget(const Dossier& dossier) {
+  keys_.forget(dossier, clock_.now());
+  sessions_.leave(dossier);
 }
 
 void Desk::sweep() {
   const Instant now = clock_.now();
-  std::erase_if(unborn_, [&](const auto& entry) { return now - entry.second >= milliseconds(limits::kTombstoneMs); });
-  for (; !spent_keys_.empty() && (spent_keys_.size() > limits::kIdempotencyKeysKept ||
-                                  now - spent_keys_.front().first >= milliseconds(limits::kIdempotencyKeptMs));
-       spent_keys_.pop_front())
-    by_idempotency_key_.erase(spent_keys_.front().second);
+  arrivals_.sweep(now);
+  keys_.sweep(now);
   std::size_t n_finished = 0;
   std::size_t bytes = 0;
-  for (const auto& dossier : in_order_) {
+  for (const auto& dossier : catalogue_.in_order()) {
     n_finished += dossier->recording.ended() ? 1 : 0;
     bytes += dossier->bytes();
     const PauseTicket* pause = dossier->recording.pause();
@@ -208,7 +124,7 @@ void Desk::sweep() {
     else if (dossier->waits_for_its_reader() && dossier->n_unread() == 0)
       go_on_unless_beside(dossier);
   }
-  std::erase_if(in_order_, [&](const std::shared_ptr<Dossier>& dossier) {
+  catalogue_.forget_if([&](const std::shared_ptr<Dossier>& dossier) {
     const Recording& recording = dossier->recording;
     if (!recording.ended() || !dossier->readers.empty()) return false;
     const bool is_old = now - recording.last_change() >= options_.finished_kept;
@@ -216,14 +132,14 @@ void Desk::sweep() {
     if (!is_old && !are_many) return false;
     --n_finished;
     bytes -= dossier->bytes();
-    forget(dossier);
+    forget(*dossier);
     return true;
   });
 }
 
 Duration Desk::longest_unreached() const {
   Duration longest;
-  for (const auto& dossier : in_order_)
+  for (const auto& dossier : catalogue_.in_order())
     if (dossier->interrupt_asked.ns != 0 && !dossier->recording.ended())
       longest = std::max(longest, clock_.now() - dossier->interrupt_asked);
   return longest;

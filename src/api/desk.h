@@ -3,19 +3,20 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "api/arrivals.h"
+#include "api/catalogue.h"
 #include "api/dossier.h"
 #include "api/http/http_message.h"
+#include "api/idempotency_keys.h"
 #include "api/openai/call.h"
 #include "api/prompt_maker.h"
 #include "api/sessions.h"
@@ -39,10 +40,10 @@ struct DeskOptions {
   Duration pause_wait = milliseconds(limits::kPauseWaitMs);  // what a whole answer waits through a pause
 };
 
-// All generations that clients know, by their names, and what may be done with them: the rules of WIRE sections 1,
-// 4, 6 and 8 that are not about the shape of a message. It opens, finds, pauses, resumes, cancels and forgets; it
-// writes nothing to a socket. Owner: the io thread, whose executor it gets; of it other
-// threads see the PromptMaker alone. Before a model is loaded there is nothing to be found.
+// All generations that clients know, and what may be done with them: the rules of WIRE sections 1, 4, 6 and 8 that are
+// not about the shape of a message. It opens, pauses, resumes, cancels and forgets; names, keys, arrivals and sessions
+// have classes of their own, which it asks. It writes nothing to a socket. Owner: the io thread, whose executor it
+// gets; of it other threads see the PromptMaker alone. Before a model is loaded there is nothing to be found.
 class Desk : private Sessions::Steering {
  public:
   Desk(boost::asio::any_io_executor executor, const Clock& clock, DeskOptions options);
@@ -65,9 +66,13 @@ class Desk : private Sessions::Steering {
   Result<void> check_model(const Call& call) const;
 
   // By gen_…, by chatcmpl-…/cmpl-…, or by client:…; what is another tenant's is not found, what is forgotten is gone.
-  Result<std::shared_ptr<Dossier>> find(std::string_view name, const Principal& who) const;
+  Result<std::shared_ptr<Dossier>> find(std::string_view name, const Principal& who) const {
+    return catalogue_.find(name, who);
+  }
   // By the id of a pause, used or not.
-  Result<std::shared_ptr<Dossier>> find_pause(std::string_view pause_id, const Principal& who) const;
+  Result<std::shared_ptr<Dossier>> find_pause(std::string_view pause_id, const Principal& who) const {
+    return catalogue_.find_pause(pause_id, who);
+  }
 
   // Each answers when it is reached. Idempotent.
   boost::asio::awaitable<Result<void>> pause(std::shared_ptr<Dossier> dossier, WaitReason reason) override;
@@ -83,9 +88,11 @@ class Desk : private Sessions::Steering {
   // `name` is a client: name, and the request that it is of has not got its generation yet: it is not known, or known
   // as that of one that ended while another one is being prepared.
   bool may_come(std::string_view name, const Principal& who) const;
-  bool is_forgotten(std::string_view id, const Principal& who) const;
+  bool is_forgotten(std::string_view id, const Principal& who) const { return catalogue_.is_forgotten(id, who); }
   // A client: name that is not known yet: the request ends with 0 tokens when it comes (for a minute).
-  Result<void> cancel_unborn(std::string_view client_id, const Principal& who);
+  Result<void> cancel_unborn(std::string_view client_id, const Principal& who) {
+    return arrivals_.cancel(who.tenant, client_id, clock_.now());
+  }
 
   // A completion stream of this generation begins to read: `cursor` is where it is in the log; kTakesAll for one that
   // does not read piece by piece.
@@ -97,10 +104,12 @@ class Desk : private Sessions::Steering {
   void reader_leaves(const std::shared_ptr<Dossier>& dossier, std::size_t* cursor, bool gone);
 
   // Newest last; everything the tenant may see.
-  std::vector<std::shared_ptr<Dossier>> all(const Principal& who) const;
+  std::vector<std::shared_ptr<Dossier>> all(const Principal& who) const { return catalogue_.all(who); }
   // Of all tenants.
   void for_each(const std::function<void(const Dossier&)>& look) const;
-  std::vector<std::shared_ptr<Dossier>> of_session(std::string_view session, const Principal& who) const;
+  std::vector<std::shared_ptr<Dossier>> of_session(std::string_view session, const Principal& who) const {
+    return sessions_.of(who.tenant, session);
+  }
 
   // Called after each entry that any generation's log gains; the end once, when the server stops.
   using Follower = std::function<void(const Dossier&, std::size_t entry)>;
@@ -132,12 +141,6 @@ class Desk : private Sessions::Steering {
   double unix_time(Instant instant) const;
 
  private:
-  using Key = std::pair<std::string, std::string>;  // tenant (or key name), name
-  struct Remembered {
-    std::shared_ptr<Dossier> dossier;  // null: it was forgotten
-    std::string body_digest;
-  };
-
   Result<void> check_caps(const Principal& who) const;
   Result<void> check_client_id(const Call& call, const Principal& who) const;
   std::optional<Result<Opened>> repeated(const Call& call, const Principal& who, const std::string& digest) const;
@@ -150,11 +153,7 @@ class Desk : private Sessions::Steering {
   void end_unborn(Dossier& dossier, EndReason reason, Error error = {});
   void undo(const std::shared_ptr<Dossier>& dossier, Error error) override;
   void tell_followers(const Dossier& dossier, std::size_t first) const;
-  void forget(const std::shared_ptr<Dossier>& dossier);
-  void forget_key_of(const Dossier& dossier);
-  static Key idempotency_name(const std::string& tenant, const std::string& owner, const FermataOptions& options);
-  static Key idempotency_name(const Dossier& dossier);
-  void note_forgotten(Key name);
+  void forget(const Dossier& dossier);
   template <class T, class Ask>
   boost::asio::awaitable<Result<T>> answer_of(std::shared_ptr<Dossier> dossier, Ask ask);
 
@@ -167,19 +166,11 @@ class Desk : private Sessions::Steering {
   WorkLanes lanes_;
   Sessions sessions_;
   double unix_offset_s_ = 0;
-  std::size_t n_preparing_ = 0;                         // requests that have no dossier yet
   std::map<std::string, std::uint32_t> prefix_groups_;  // by tenant
 
-  std::map<std::string, std::shared_ptr<Dossier>, std::less<>> by_id_;  // gen_…
-  std::deque<std::shared_ptr<Dossier>> in_order_;
-  std::map<Key, std::string> by_client_id_;                   // (tenant, client id) -> gen_…
-  std::map<std::string, std::string, std::less<>> by_pause_;  // pau_… -> gen_…
-  std::map<Key, Remembered> by_idempotency_key_;              // (key name, idempotency key)
-  std::map<Key, Instant> unborn_;                             // (tenant, client id): cancelled before it came
-  std::deque<std::pair<Instant, Key>> spent_keys_;            // of by_idempotency_key_, in the order of forgetting
-  std::map<Key, std::size_t> coming_;                         // (tenant, client id): so many are being prepared
-  std::set<Key> forgotten_;                                   // (tenant, gen_… or client:…)
-  std::deque<Key> forgotten_order_;
+  Catalogue catalogue_;
+  IdempotencyKeys keys_;
+  Arrivals arrivals_;
   struct Following {
     Follower follower;
     std::function<void()> on_end;

@@ -118,21 +118,8 @@ asio::awaitable<Result<Inspection>> Desk::inspect(std::shared_ptr<Dossier> dossi
       dossier, [&](Core::Wake wake) { return core_->inspect(dossier->core_id, 0, n_next, std::move(wake)); });
 }
 
-Result<void> Desk::cancel_unborn(std::string_view client_id, const Principal& who) {
-  if (client_id.empty() || client_id.size() > limits::kNameBytesMax)
-    return Error{Code::kInvalidArgument, "a client id has 1 to " + std::to_string(limits::kNameBytesMax) + " bytes",
-                 std::to_string(client_id.size()) + " bytes", false};
-  const auto n_of_tenant = static_cast<std::size_t>(std::count_if(
-      unborn_.begin(), unborn_.end(), [&](const auto& entry) { return entry.first.first == who.tenant; }));
-  if (n_of_tenant >= limits::kTombstonesPerTenantMax || unborn_.size() >= limits::kTombstonesMax)
-    return Error{Code::kBusy, "too many requests were cancelled before they came; try again in a minute",
-                 "limit " + std::to_string(limits::kTombstonesPerTenantMax), true};
-  unborn_[{who.tenant, std::string(client_id)}] = clock_.now();
-  return {};
-}
-
 asio::awaitable<void> Desk::cancel_all(EndReason reason) {
-  const std::vector<std::shared_ptr<Dossier>> all(in_order_.begin(), in_order_.end());
+  const std::vector<std::shared_ptr<Dossier>> all(catalogue_.in_order().begin(), catalogue_.in_order().end());
   for (const auto& dossier : all)  // all at once: each may have to wait for a step
     if (!dossier->recording.ended() && dossier->core_id != kNoGeneration) core_->cancel(dossier->core_id, reason);
   for (const auto& dossier : all)

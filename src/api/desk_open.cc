@@ -31,7 +31,7 @@ Result<void> Desk::check_model(const Call& call) const {
 Result<void> Desk::check_caps(const Principal& who) const {
   std::size_t n_alive = 0;
   std::size_t n_paused = 0;
-  for (const auto& dossier : in_order_) {
+  for (const auto& dossier : catalogue_.in_order()) {
     if (dossier->owner != who.name || dossier->tenant != who.tenant || dossier->recording.ended()) continue;
     ++n_alive;
     if (dossier->recording.state() == State::kPaused) ++n_paused;
@@ -49,30 +49,18 @@ Result<void> Desk::check_caps(const Principal& who) const {
 Result<void> Desk::check_client_id(const Call& call, const Principal& who) const {
   const std::string& client_id = call.fermata.client_id;
   if (client_id.empty()) return {};
-  const auto entry = by_client_id_.find({who.tenant, client_id});
-  if (entry == by_client_id_.end()) return {};
-  const auto place = by_id_.find(entry->second);
-  if (place == by_id_.end() || place->second->recording.ended()) return {};
+  const std::shared_ptr<Dossier> named = catalogue_.find_client_id(who.tenant, client_id);
+  if (!named || named->recording.ended()) return {};
   return Error{Code::kDuplicate, "another generation that has not ended has this client_id", client_id, false,
                "fermata.client_id"};
 }
 
 std::optional<Result<Desk::Opened>> Desk::repeated(const Call& call, const Principal& who,
                                                    const std::string& digest) const {
-  if (call.fermata.idempotency_key.empty()) return std::nullopt;
-  const auto entry = by_idempotency_key_.find(idempotency_name(who.tenant, who.name, call.fermata));
-  if (entry == by_idempotency_key_.end()) return std::nullopt;
-  const auto& [dossier, its_digest] = entry->second;
-  const bool nobody_heard =
-      dossier && dossier->recording.ended() && dossier->recording.end()->reason == EndReason::kDisconnected;
-  if (nobody_heard) return std::nullopt;  // free again
-  if (its_digest != digest)
-    return Error{Code::kIdempotency, "this idempotency key was used with another request", call.fermata.idempotency_key,
-                 false, "fermata.idempotency_key"};
-  if (!dossier)
-    return Error{Code::kGone, "this idempotency key was used, and its answer is no longer kept",
-                 call.fermata.idempotency_key, false, "fermata.idempotency_key"};
-  return Opened{dossier, true};
+  const auto before = keys_.find(call, who, digest);
+  if (!before) return std::nullopt;
+  if (!*before) return before->error();
+  return Opened{**before, true};
 }
 
 std::shared_ptr<Dossier> Desk::file(const Call& call, const Principal& who, Prompt prompt) {
@@ -102,10 +90,8 @@ std::shared_ptr<Dossier> Desk::file(const Call& call, const Principal& who, Prom
   dossier->priority = call.request.priority;
   dossier->prompt = std::move(prompt.tokens);
 
-  by_id_[dossier->id()] = dossier;
-  in_order_.push_back(dossier);
+  catalogue_.file(dossier);
   sessions_.join(dossier);
-  if (!dossier->client_id.empty()) by_client_id_[{who.tenant, dossier->client_id}] = dossier->id();
   return dossier;
 }
 
@@ -124,13 +110,11 @@ asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::
   // Who asked for its generation to go on without it is not waited for to stay.
   const OnDisconnect gone = call.fermata.on_disconnect;
   if (gone == OnDisconnect::kContinue || gone == OnDisconnect::kPause) leaver = nullptr;
-  ++n_preparing_;
-  const Key client_name{who.tenant, call.fermata.client_id};
-  ++coming_[client_name];
+  arrivals_.begin(who.tenant, call.fermata.client_id);
   const auto work = [&] { return prompts_->prepare(call, prompt); };
   Result<Generation> prepared = co_await lanes_.run(n_work(call), std::move(leaver), work);
-  if (--coming_[client_name] == 0) coming_.erase(client_name);
-  --n_preparing_;  // in no destructor: those of what waits when the process ends run after the desk's
+  // In no destructor: those of what waits when the process ends run after the desk's.
+  arrivals_.end(who.tenant, call.fermata.client_id);
   if (draining_) co_return stopping();
   if (!prepared) co_return prepared.error();
   // Others came in while this one was prepared.
@@ -139,9 +123,8 @@ asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::
   if (auto checked = check_client_id(call, who); !checked) co_return checked.error();
 
   const std::shared_ptr<Dossier> dossier = file(call, who, std::move(prompt));
-  if (!call.fermata.idempotency_key.empty())
-    by_idempotency_key_[idempotency_name(*dossier)] = {dossier, std::move(body_digest)};
-  if (unborn_.erase({who.tenant, dossier->client_id}) > 0 && !dossier->client_id.empty()) {
+  keys_.remember(dossier, std::move(body_digest));
+  if (arrivals_.take_cancel(who.tenant, dossier->client_id)) {
     end_unborn(*dossier, EndReason::kCancelled);
     co_return Opened{dossier};
   }
@@ -157,10 +140,9 @@ asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::
 // It will not start: whoever reads it already is told why, and its names and its key are free again.
 void Desk::undo(const std::shared_ptr<Dossier>& dossier, Error error) {
   if (!dossier->recording.ended()) end_unborn(*dossier, EndReason::kError, std::move(error));
-  const auto key = by_idempotency_key_.find(idempotency_name(*dossier));
-  if (key != by_idempotency_key_.end() && key->second.dossier == dossier) by_idempotency_key_.erase(key);
-  std::erase(in_order_, dossier);
-  forget(dossier);
+  keys_.release(*dossier);
+  catalogue_.forget(dossier);
+  forget(*dossier);
 }
 
 Result<void> Desk::start(const std::shared_ptr<Dossier>& dossier, std::shared_ptr<Generation> prepared) {
