@@ -96,8 +96,9 @@ json::object inspection_object(Desk& desk, const Dossier& dossier, const Inspect
   const bool shown = seen.has_logits && !withheld;
   json::array next;
   for (const TokenLogprob& candidate : shown ? seen.next : std::vector<TokenLogprob>()) {
-    json::object one{{"id", raw(candidate.token)}, {"logprob", candidate.logprob}};
-    one["bytes"] = bytes_array(desk.core().vocabulary().bytes(candidate.token));
+    json::object one;
+    add_token(one, candidate.token, desk.core().vocabulary());
+    one["logprob"] = logprob_number(candidate.logprob);
     next.emplace_back(std::move(one));
   }
   const PauseTicket* ticket = dossier.recording.pause();
@@ -109,10 +110,13 @@ json::object inspection_object(Desk& desk, const Dossier& dossier, const Inspect
   return object;
 }
 
-json::array bytes_array(std::string_view bytes) {
+void add_token(json::object& to, TokenId token, const Vocabulary& vocabulary) {
+  const std::string_view bytes = vocabulary.bytes(token);
   json::array numbers;
   for (const char byte : bytes) numbers.emplace_back(static_cast<unsigned char>(byte));
-  return numbers;
+  to["id"] = raw(token);
+  to["token"] = bytes_as_text(bytes);
+  to["bytes"] = std::move(numbers);
 }
 
 std::string_view entry_type(const LogEntry& entry) { return kEntryTypes.at(entry.what.index()); }

@@ -19,8 +19,8 @@ json::object inspection_object(Desk& desk, const Dossier& dossier, const Inspect
 json::object entry_object(const Desk& desk, const Dossier& dossier, std::size_t entry);
 // Of a generation that stands in this pause.
 Usage usage_at(const Dossier& dossier, const PauseRecord& record);
-// Each byte a number: a token may be no text by itself.
-json::array bytes_array(std::string_view bytes);
+// "id", "token", "bytes" of a token: as OpenAI's log-probabilities have them, also where it is no text by itself.
+void add_token(json::object& to, TokenId token, const Vocabulary& vocabulary);
 inline constexpr std::array<std::string_view, 4> kEntryTypes{"token", "paused", "resumed", "finished"};
 std::string_view entry_type(const LogEntry& entry);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
+#include <limits>
 
 #include "engine/fake/fake_engine.h"
 
@@ -47,6 +48,21 @@ TEST_F(InspectionObject, TellsAllWhatComesWhenNothingIsHeld) {
   EXPECT_EQ(object.at("withheld"), false);
   EXPECT_EQ(object.at("next").get_array().at(0).at("bytes"), (json::array{65}));
   EXPECT_TRUE(object.at("pause").is_null());
+}
+
+TEST_F(InspectionObject, SaysTokensAsLogprobsDo) {
+  const Vocabulary& vocabulary = core_.vocabulary();
+  const auto piece = [&](std::string_view text) { return vocabulary.tokenize(text, Markers::kPlain).front(); };
+  const TokenId end = vocabulary.tokenize("<|end|>", Markers::kParse).front();
+  seen_.next = {{piece("😀"), -0.1F}, {piece("\xf0\x9f\x98"), -2}, {end, -std::numeric_limits<float>::infinity()}};
+  const json::array next = of({Scope::kUse}).at("next").get_array();
+  EXPECT_EQ(next.at(0).at("token"), "😀");
+  EXPECT_EQ(next.at(0).at("logprob"), -0.1) << "and not the double beside it";
+  EXPECT_EQ(next.at(1).at("token"), R"(\xf0\x9f\x98)") << "part of a character is no text";
+  EXPECT_EQ(next.at(1).at("bytes"), (json::array{0xF0, 0x9F, 0x98}));
+  EXPECT_EQ(next.at(2).at("token"), "") << "a control token has no text";
+  EXPECT_EQ(next.at(2).at("logprob"), -9999.0) << "JSON has no infinity";
+  for (const json::value& one : next) EXPECT_EQ(one.get_object().size(), 4u);
 }
 
 TEST_F(InspectionObject, SaysWhetherThereAreLogitsHoweverManyTokensWereAskedFor) {

@@ -168,11 +168,11 @@ asio::awaitable<void> cancel(Desk& desk, HttpRequest request, Exchange& exchange
 // ---------------------------------------------------------------------------------------------------- tokens, inspect
 
 json::object row_object(Position position, const JournalRow& row, const Vocabulary& vocabulary) {
-  json::object object{{"index", position}, {"id", raw(row.token)}};
-  object["bytes"] = bytes_array(vocabulary.bytes(row.token));
+  json::object object{{"index", position}};
+  add_token(object, row.token, vocabulary);
   object["origin"] = to_string(row.origin);
   if (row.origin == Origin::kPrompt) return object;
-  object["logprob"] = row.logprob;
+  object["logprob"] = logprob_number(row.logprob);
   object["entropy"] = row.entropy;
   object["margin"] = row.margin;
   return object;

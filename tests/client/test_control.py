@@ -224,6 +224,7 @@ def test_inspect_and_tokens(tiny):
     generated = rows["data"][rows["n_prompt"]:]
     assert done["text"] == whole and len(generated) == 30
     assert generated[10]["id"] == seen["next"][0]["id"], "at temperature 0 the first of them came"
+    assert {k: generated[10][k] for k in ("id", "token", "bytes", "logprob")} == seen["next"][0]
     assert b"".join(bytes(r["bytes"]) for r in generated).decode(errors="replace") == whole
     page = tiny.get(f"/v1/generations/{name}/tokens?from=2&limit=3").ok()
     assert page["data"] == rows["data"][2:5] and page["has_more"]

@@ -12,19 +12,6 @@
 namespace fermata::api {
 namespace {
 
-// JSON has no infinity; OpenAI says -9999 for what cannot be.
-constexpr double kImpossible = -9999;
-
-// The double with the shortest decimal that is this float: 0.1f is sent as 0.1.
-double short_double(float number) {
-  if (!std::isfinite(number)) return kImpossible;
-  std::array<char, 32> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  double result = 0;
-  std::from_chars(digits.data(), end, result);
-  return result;
-}
-
 json::string_view view(std::string_view text) { return {text.data(), text.size()}; }
 
 json::array byte_array(std::string_view bytes) {
@@ -136,6 +123,34 @@ void AnswerText::add(const TextEvent& event) {
   if (!event.rows.empty()) n_bytes_cut = event.n_bytes_cut;
 }
 
+std::string bytes_as_text(std::string_view bytes) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  while (!bytes.empty()) {
+    const Utf8Unit unit = utf8_unit(bytes);
+    if (unit.kind == Utf8Unit::Kind::kCharacter) {
+      out += bytes.substr(0, unit.n_bytes);
+    } else {
+      for (const char c : bytes.substr(0, unit.n_bytes)) {
+        const auto byte = static_cast<unsigned char>(c);
+        out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+      }
+    }
+    bytes.remove_prefix(unit.n_bytes);
+  }
+  return out;
+}
+
+double logprob_number(float logprob) {
+  constexpr double kImpossible = -9999;
+  if (!std::isfinite(logprob)) return kImpossible;
+  std::array<char, 32> digits;  // 0.1f is sent as 0.1
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), logprob).ptr;
+  double result = 0;
+  std::from_chars(digits.data(), end, result);
+  return result;
+}
+
 Logprobs::Logprobs(Route route, std::int32_t n_top, const Vocabulary& vocabulary, std::size_t first_text_offset)
     : route_(route), n_top_(n_top), vocabulary_(&vocabulary), n_chars_(first_text_offset) {}
 
@@ -151,22 +166,8 @@ std::string_view Logprobs::shown_bytes(std::span<const JournalRow> rows, std::si
 }
 
 std::string Logprobs::shown(std::string_view bytes) const {
-  if (is_utf8(bytes)) return std::string(bytes);
-  static constexpr char kHex[] = "0123456789abcdef";
-  std::string out = route_ == Route::kChat ? "" : "bytes:";
-  while (!bytes.empty()) {
-    const Utf8Unit unit = utf8_unit(bytes);
-    if (unit.kind == Utf8Unit::Kind::kCharacter) {
-      out += bytes.substr(0, unit.n_bytes);
-    } else {
-      for (const char c : bytes.substr(0, unit.n_bytes)) {
-        const auto byte = static_cast<unsigned char>(c);
-        out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-      }
-    }
-    bytes.remove_prefix(unit.n_bytes);
-  }
-  return out;
+  const bool is_marked = route_ == Route::kCompletions && !is_utf8(bytes);
+  return (is_marked ? "bytes:" : "") + bytes_as_text(bytes);
 }
 
 void Logprobs::count(std::string_view bytes) {
@@ -185,7 +186,7 @@ json::object Logprobs::next_content(std::span<const JournalRow> rows, std::size_
   const auto entry_of = [this](std::string_view bytes, float logprob) {
     json::object entry;
     entry["token"] = shown(bytes);
-    entry["logprob"] = short_double(logprob);
+    entry["logprob"] = logprob_number(logprob);
     entry["bytes"] = byte_array(bytes);
     return entry;
   };
@@ -212,14 +213,14 @@ json::object Logprobs::next_lists(std::span<const JournalRow> rows, std::size_t 
     const std::string_view bytes = shown_bytes(rows, i, n_bytes_cut);
     const std::string token = shown(bytes);
     tokens.emplace_back(token);
-    numbers.emplace_back(short_double(rows[i].logprob));
+    numbers.emplace_back(logprob_number(rows[i].logprob));
     offsets.emplace_back(n_chars_);
     bytes_of_rows.push_back(byte_array(bytes));
     json::object top;
     if (i + 1 < rows.size() || n_bytes_cut == 0) {
       for (const TokenLogprob& other : rows[i].top)
-        top.emplace(view(shown(text_bytes(*vocabulary_, other.token))), short_double(other.logprob));
-      top.emplace(view(token), short_double(rows[i].logprob));  // the chosen one is always there
+        top.emplace(view(shown(text_bytes(*vocabulary_, other.token))), logprob_number(other.logprob));
+      top.emplace(view(token), logprob_number(rows[i].logprob));  // the chosen one is always there
     }
     tops.push_back(std::move(top));
     count(bytes);

@@ -61,6 +61,11 @@ struct AnswerText {
   void add(const TextEvent& event);
 };
 
+// What `token` says of these bytes of a token: the text itself, or, where it is no UTF-8, its ill-formed bytes as \xNN.
+std::string bytes_as_text(std::string_view bytes);
+// JSON has no infinity, and OpenAI says -9999 for what cannot be; else the shortest decimal that is this float.
+double logprob_number(float logprob);
+
 // Makes the `logprobs` of a choice in the form of its route, from rows that come in order. One entry per token of which
 // at least a byte is in the text, and one without bytes per control token inside it; none for the end of generation,
 // nor for what a stop string, a filter or an unfinished character at the end took away. The bytes of all entries,
