@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/openapi/openapi.h"
+#include "api/parameters.h"
 #include "api/respond.h"
 #include "api/routes.h"
 #include "base/limits.h"
@@ -125,9 +126,11 @@ void add_description(Router& router) {
 
 void add_routes(Router& router, Desk& desk, std::function<std::string()> metrics) {
   add_openai_routes(router, desk);
-  add_generation_routes(router, desk);
-  add_session_routes(router, desk);
-  add_event_routes(router, desk);
+  Router own;
+  add_generation_routes(own, desk);
+  add_session_routes(own, desk);
+  add_event_routes(own, desk);
+  add_with_own_parameters(router, own);
   add_service_routes(router, desk);
   add_metrics_route(router, std::move(metrics));
   add_description(router);

@@ -312,6 +312,31 @@ def test_what_a_model_is_asked(tiny, promised, name, fine, wrong):
         agrees(answer, is_fine, name, value)
 
 
+OTHERS = ("/v1/chat/completions", "/v1/completions", "/v1/models", "/v1/models/{model}", "/tokenize", "/v1/tokenize", "/detokenize",
+          "/v1/detokenize", "/health", "/v1/health", "/v1/capabilities", "/v1/stats", "/openapi.json")
+
+
+def test_a_parameter_that_a_call_does_not_have(tiny, promised):
+    """A 400 that names it and those that are documented, but for calls that others defined, or that say what the server is."""
+    name = generation(tiny)
+    for method, path, operation in promised.calls:
+        def asked(query):
+            return tiny.request(method, filled(path, generation=name) + query, None if method == "GET" else {})
+        if path in OTHERS:
+            plain, more = asked(""), asked("?api-version=1")
+            assert (more.status, len(more.body)) == (plain.status, len(plain.body)) or path.endswith(("stats", "health")), path
+            continue
+        named = [promised.document["components"]["parameters"][p["$ref"].split("/")[-1]] if "$ref" in p else p
+                 for p in operation.get("parameters", [])]
+        known = [p["name"] for p in named if p["in"] == "query"]
+        refused = asked("?api-version=1")
+        assert refused.status == 400 and refused.error["param"] == "api-version", path
+        has = "this call has " + (", ".join(known) or "none")
+        assert refused.error["message"] == f"unknown parameter api-version; {has}"
+        for one in known:
+            assert asked(f"?{one}x=1").error["message"] == f"unknown parameter {one}x; did you mean {one}? {has}"
+
+
 def test_every_parameter(tiny, promised):
     name = generation(tiny)
     n_seen = 0

@@ -128,13 +128,6 @@ class BuildingHandler {
   std::size_t n_values_ = 0;
 };
 
-std::string shortened(std::string_view text) {
-  if (text.size() <= kShownBytes) return std::string(text);
-  std::size_t n = kShownBytes;
-  while (n > 0 && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) --n;
-  return std::string(text.substr(0, n)) + "…";
-}
-
 std::string quoted(std::string_view text) {
   std::string out;
   append_quoted(out, shortened(text));
@@ -418,6 +411,13 @@ void FieldReader::refuse_unread() {
     if (read_.contains(name)) continue;
     return unknown(name, std::vector<std::string_view>(read_.begin(), read_.end()));
   }
+}
+
+std::string shortened(std::string_view text) {
+  if (text.size() <= kShownBytes) return std::string(text);
+  std::size_t n = kShownBytes;
+  while (n > 0 && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) --n;
+  return std::string(text.substr(0, n)) + "…";
 }
 
 std::string in_words(const json::value& value) {

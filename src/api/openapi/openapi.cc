@@ -50,6 +50,16 @@ std::string pattern_of(const Endpoint& endpoint) {
   return pattern;
 }
 
+// The key of a call in calls.json: "GET /v1/models/{model}".
+struct CallName {
+  std::string_view method;
+  std::string_view path;
+};
+CallName call_name(std::string_view key) {
+  const std::size_t blank = key.find(' ');
+  return {key.substr(0, blank), key.substr(blank + 1)};
+}
+
 const Endpoint* endpoint_of(std::span<const Endpoint> endpoints, std::string_view method, const std::string& pattern) {
   for (const Endpoint& endpoint : endpoints)
     if (endpoint.method == method && pattern_of(endpoint) == pattern) return &endpoint;
@@ -176,20 +186,37 @@ json::object openapi_document(std::span<const Endpoint> endpoints) {
   const json::object calls = read_source(kCalls);
   json::object& paths = document["paths"].get_object();
   for (const auto& [key, call] : calls) {
-    const std::string_view name(key);
-    const std::size_t blank = name.find(' ');
-    const std::string_view method = name.substr(0, blank);
-    const Path path = path_of(name.substr(blank + 1));
-    const Endpoint* endpoint = endpoint_of(endpoints, method, path.pattern);
+    const CallName name = call_name(key);
+    const Path path = path_of(name.path);
+    const Endpoint* endpoint = endpoint_of(endpoints, name.method, path.pattern);
     FERMATA_CHECK(endpoint != nullptr);
-    std::string verb(method);
+    std::string verb(name.method);
     for (char& c : verb) c = static_cast<char>(c - 'A' + 'a');
-    json::value& methods = paths[name.substr(blank + 1)];
+    json::value& methods = paths[name.path];
     if (!methods.is_object()) methods.emplace_object();
     methods.get_object()[verb] = operation_of(unfolded(call.get_object(), calls), path, *endpoint);
   }
   FERMATA_CHECK(calls.size() == endpoints.size());
   return document;
+}
+
+std::vector<std::string> query_parameters(const Endpoint& endpoint) {
+  static const json::object calls = read_source(kCalls);
+  static const json::object shared = read_source(kBase).at("components").at("parameters").get_object();
+  std::vector<std::string> names;
+  for (const auto& [key, call] : calls) {
+    const CallName name = call_name(key);
+    if (endpoint.method != name.method || pattern_of(endpoint) != path_of(name.path).pattern) continue;
+    const json::object operation = unfolded(call.get_object(), calls);
+    const json::value* parameters = operation.if_contains("parameters");
+    if (parameters == nullptr) break;
+    for (const json::value& one : parameters->get_array()) {
+      const json::value* reference = one.get_object().if_contains("$ref");
+      const json::value& parameter = reference ? shared.at(last_part(reference->get_string())) : one;
+      if (parameter.at("in") == "query") names.emplace_back(parameter.at("name").get_string());
+    }
+  }
+  return names;
 }
 
 }  // namespace fermata::api

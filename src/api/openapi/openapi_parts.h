@@ -14,6 +14,9 @@ json::object read_source(std::string_view text);
 // {"ChatRequest", "CompletionRequest"}, from the table of fields and fields.json.
 json::object request_schemas();
 
+// "#/components/schemas/Pause" -> "Pause".
+inline std::string_view last_part(std::string_view reference) { return reference.substr(reference.rfind('/') + 1); }
+
 // Statuses of errors, each with the codes that come with it: those of http_error.h, of ends that cut an answer short,
 // and of requests that never reach a handler.
 struct ErrorStatus {
