@@ -4,13 +4,18 @@
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
+#include <fstream>
+#include <iterator>
+#include <memory>
 #include <set>
 #include <string>
 
 #include "api/openai/fields.h"
 #include "api/openai/http_error.h"
+#include "api/openapi/doc_tables.h"
 #include "api/records.h"
 #include "api/routes.h"
+#include "engine/fake/fake_engine.h"
 
 namespace fermata::api {
 namespace {
@@ -31,6 +36,13 @@ class OpenApi : public ::testing::Test {
       for (const auto& [key, inner] : *object) visit(inner, path + "/" + std::string(key), look);
     if (const json::array* array = value.if_array())
       for (const json::value& inner : *array) visit(inner, path + "/-", look);
+  }
+
+  const json::value& schema(std::string_view name) const { return document_.at("components").at("schemas").at(name); }
+  static std::set<std::string> keys_of(const json::value& object) {
+    std::set<std::string> keys;
+    for (const auto& [key, value] : object.get_object()) keys.emplace(key);
+    return keys;
   }
 
   boost::asio::io_context io_;
@@ -59,6 +71,7 @@ TEST_F(OpenApi, EveryReferenceLeadsSomewhereAndEveryComponentIsReferredTo) {
 TEST_F(OpenApi, NoShortFormIsLeft) {
   visit(document_, "", [](const json::value& value, const std::string& path) {
     EXPECT_FALSE(value.is_string() && value.get_string().starts_with('=')) << path;
+    EXPECT_FALSE(value.is_string() && value.get_string().starts_with('@')) << path;
     for (const char* key : {"/same_as", "/errors"}) EXPECT_FALSE(path.ends_with(key)) << path;
   });
 }
@@ -99,6 +112,61 @@ TEST_F(OpenApi, HasEveryTypeOfEvent) {
   for (const json::value& event : document.at_pointer("/components/schemas/Event/oneOf").get_array())
     described.insert(event.at_pointer("/properties/type/const").get_string());
   EXPECT_EQ(described, wanted);
+}
+
+TEST_F(OpenApi, EveryCallStandsUnderOneTagWithASummary) {
+  std::set<std::string_view> tags;
+  for (const json::value& tag : document_.at("tags").get_array()) tags.insert(tag.at("name").get_string());
+  std::set<std::string_view> used;
+  for (const auto& [path, methods] : document_.at("paths").get_object())
+    for (const auto& [method, operation] : methods.get_object()) {
+      const json::array& of_call = operation.at("tags").get_array();
+      ASSERT_EQ(of_call.size(), 1u) << path;
+      used.insert(of_call[0].get_string());
+      EXPECT_FALSE(operation.at("summary").get_string().empty()) << path;
+    }
+  EXPECT_EQ(used, tags);
+}
+
+// That they are right is tried in tests/client/test_openapi.py.
+TEST_F(OpenApi, EveryBodyAndAnswerOfOneSchemaHasAnExample) {
+  int n_seen = 0;
+  const json::value document = document_;
+  visit(document, "", [&](const json::value& value, const std::string& path) {
+    if (!path.ends_with("/application/json") && !path.ends_with("/text/event-stream")) return;
+    const bool is_of_one = value.at("schema").get_object().contains("$ref");
+    const bool is_error = path.starts_with("/components/");
+    EXPECT_EQ(value.get_object().contains("example"), is_of_one && !is_error) << path;
+    ++n_seen;
+  });
+  EXPECT_GT(n_seen, 40);
+}
+
+TEST_F(OpenApi, DescribesEachFieldOfAPauseAndAGeneration) {
+  Core core(std::make_unique<FakeEngine>(), clock_);
+  desk_.serve(core, nullptr, "fake", "");
+  const Dossier dossier(io_.get_executor());
+  const json::object pause = pause_object(desk_, dossier, {});
+  EXPECT_EQ(keys_of(pause), keys_of(schema("Pause").at("properties")));
+  for (const char* inner : {"at", "reason"})
+    EXPECT_EQ(keys_of(pause.at(inner)), keys_of(schema("Pause").at("properties").at(inner).at("properties")));
+  EXPECT_EQ(pause.at("expires_at").get_double() - pause.at("paused_at").get_double(), 24 * 3600) << "as it says";
+  EXPECT_EQ(keys_of(generation_object(desk_, dossier)), keys_of(schema("Generation").at("properties")));
+}
+
+// The tables of docs/api.md are made from the descriptions.
+TEST_F(OpenApi, EachFieldOfAPauseAndAGenerationSaysWhatItIs) {
+  for (const char* name : {"Pause", "Generation"})
+    for (const auto& [key, property] : schema(name).at("properties").get_object())
+      EXPECT_TRUE(property.get_object().contains("description") || property.get_object().contains("properties")) << key;
+}
+
+TEST_F(OpenApi, DocsHaveItsTables) {
+  std::ifstream file(FERMATA_API_DOC);
+  const std::string document{std::istreambuf_iterator<char>(file), {}};
+  for (const char* table : {"fields", "errors", "Pause", "Generation"})
+    ASSERT_NE(document.find("<!-- table: " + std::string(table) + " -->"), std::string::npos) << table;
+  EXPECT_EQ(with_tables(document), document) << "run fermata_api_doc < docs/api.md > new.md, and put it in its place";
 }
 
 TEST_F(OpenApi, HasEveryErrorWithItsStatus) {

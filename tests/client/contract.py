@@ -48,9 +48,9 @@ class Contract:
 
     def schema(self, name):
         """A validator of a component, closed."""
-        return self._validator(f"components/schemas/{name}")
+        return self.validator(f"components/schemas/{name}")
 
-    def _validator(self, pointer):
+    def validator(self, pointer):
         if pointer not in self._validators:
             self._validators[pointer] = jsonschema.Draft202012Validator({"$ref": f"{HERE}#/{pointer}"},
                                                                         registry=self._registry)
@@ -94,7 +94,7 @@ class Contract:
         self.seen.add((self.operation(method, target)[0]["operationId"], status, media))
         if media is None:
             return None
-        validator = self._validator(f"{pointer}/content/{escaped(media)}/schema")
+        validator = self.validator(f"{pointer}/content/{escaped(media)}/schema")
 
         def check(value):
             self.fits(validator, value, f"{method} {target} {status} {media}")

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 from websockets.sync.client import connect
 
-from contract import contract
+from contract import contract, escaped
 from server import ROOT, WAIT_S, tiny_model
 from stream import Stream
 from test_security import key_file
@@ -50,6 +50,29 @@ def test_it_is_openapi(promised):
         named = [p["$ref"].split("/")[-1] for p in operation.get("parameters", []) if "$ref" in p]
         in_path = [n for n in named if document["components"]["parameters"][n]["in"] == "path"]
         assert in_path == re.findall(PARAMETER, path)
+
+
+def test_its_examples_are_right(tiny, promised):
+    """Each fits the schema that it stands beside, which is closed; and what is asked by one works."""
+    n_seen = 0
+    for method, path, operation in promised.calls:
+        verb = f"paths/{escaped(path)}/{method.lower()}"
+        holders = {f"{verb}/responses/{status}": response for status, response in operation["responses"].items()}
+        if "requestBody" in operation:
+            holders[f"{verb}/requestBody"] = operation["requestBody"]
+        for pointer, holder in holders.items():
+            for media, content in holder.get("content", {}).items():
+                if "example" in content:
+                    validator = promised.validator(f"{pointer}/content/{escaped(media)}/schema")
+                    promised.fits(validator, content["example"], f"example of {pointer}")
+                    n_seen += 1
+        if method == "POST" and "{" not in path and path != "/v1/resume":
+            example = operation["requestBody"]["content"]["application/json"]["example"]
+            answer = tiny.post(path, example)
+            assert answer.status == 200, f"{path}: {answer.body}"
+            if "fermata" in example:
+                assert tiny.cancel(f"{answer.headers['x-fermata-generation']}").status == 200
+    assert n_seen > 30
 
 
 def test_everybody_may_read_it_at_any_time(start, tmp_path):

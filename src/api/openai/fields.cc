@@ -22,7 +22,7 @@ constexpr Field number(std::string_view name, Field::Member member, double least
 constexpr std::array kFields{
     // --- the prompt
     Field{.name = "model",
-          .note = "the served model's name or one of its aliases; absent: that one",
+          .note = "the served model's name or one of its aliases, not empty; absent: that one",
           .example = R"("m")"},
     Field{.name = "messages",
           .where = W::kChat,
@@ -43,7 +43,9 @@ constexpr std::array kFields{
           .note = "a string, token ids, or an array with one of these",
           .example = R"("Once")"},
     // --- length and stopping
-    Field{.name = "max_tokens", .note = "-1: as many as fit; 0: the prompt is computed, nothing else", .example = "16"},
+    Field{.name = "max_tokens",
+          .note = "-1 or absent: until the context is full; 0: the prompt is computed, nothing else",
+          .example = "16"},
     Field{.name = "max_completion_tokens", .note = "", .example = "16", .same_as = "max_tokens"},
     Field{.name = "n_predict", .note = "", .example = "16", .same_as = "max_tokens"},
     Field{.name = "stop", .note = "a string or up to 16; not part of the answer", .example = R"(["\n\n"])"},

@@ -3,12 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <set>
 
-#include "api/openai/fields_doc.h"
 #include "base/limits.h"
 #include "engine/sampling/validate.h"
 
@@ -132,14 +129,6 @@ TEST(Fields, NumbersReachTheSampler) {
     else
       EXPECT_EQ(params.*std::get<float SamplingParams::*>(field.member), static_cast<float>(expected)) << field.name;
   });
-}
-
-TEST(Fields, DocumentedAsTheyAre) {
-  std::ifstream file(FERMATA_API_DOC);
-  const std::string document{std::istreambuf_iterator<char>(file), {}};
-  ASSERT_NE(document.find("<!-- table: fields -->"), std::string::npos);
-  ASSERT_NE(document.find("<!-- table: errors -->"), std::string::npos);
-  EXPECT_EQ(with_tables(document), document) << "run fermata_api_doc < docs/api.md > new.md, and put it in its place";
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <map>
 #include <set>
+#include <sstream>
+#include <string>
 
 namespace fermata::api {
 namespace {
@@ -70,6 +72,13 @@ TEST(HttpError, EverythingStandsInsideError) {
   EXPECT_EQ(to_text(error_object(Error{Code::kPaused, "paused", ""}, record)),
             R"({"error":{"message":"paused","type":"invalid_request_error","code":"generation_paused",)"
             R"("param":null,"fermata":{"pause_id":"pau_1"}}})");
+}
+
+TEST(HttpError, TheTableSaysNothingTwice) {
+  std::istringstream table(error_table());
+  std::set<std::string> seen;
+  for (std::string line; std::getline(table, line);) EXPECT_TRUE(seen.insert(line).second) << line;
+  EXPECT_TRUE(seen.contains("| 503 | `overloaded` | `server_error` | after `Retry-After` |"));
 }
 
 TEST(HttpError, AnErrorAboutTheBodyNamesNoField) {

@@ -184,6 +184,7 @@ json::object openapi_document(std::span<const Endpoint> endpoints) {
     components["responses"].get_object()["error" + std::to_string(error.status)] = error_response_of(error);
 
   const json::object calls = read_source(kCalls);
+  const json::object examples = read_examples();
   json::object& paths = document["paths"].get_object();
   for (const auto& [key, call] : calls) {
     const CallName name = call_name(key);
@@ -194,7 +195,9 @@ json::object openapi_document(std::span<const Endpoint> endpoints) {
     for (char& c : verb) c = static_cast<char>(c - 'A' + 'a');
     json::value& methods = paths[name.path];
     if (!methods.is_object()) methods.emplace_object();
-    methods.get_object()[verb] = operation_of(unfolded(call.get_object(), calls), path, *endpoint);
+    json::object operation = operation_of(unfolded(call.get_object(), calls), path, *endpoint);
+    add_examples(operation, examples);
+    methods.get_object()[verb] = std::move(operation);
   }
   FERMATA_CHECK(calls.size() == endpoints.size());
   return document;

@@ -14,6 +14,10 @@ json::object read_source(std::string_view text);
 // {"ChatRequest", "CompletionRequest"}, from the table of fields and fields.json.
 json::object request_schemas();
 
+// Examples by the names of their schemas; put beside these schemas in an operation.
+json::object read_examples();
+void add_examples(json::object& operation, const json::object& all);
+
 // "#/components/schemas/Pause" -> "Pause".
 inline std::string_view last_part(std::string_view reference) { return reference.substr(reference.rfind('/') + 1); }
 

@@ -7,6 +7,7 @@ namespace fermata::api::openapi {
 
 extern const std::string_view kBase;
 extern const std::string_view kCalls;
+extern const std::string_view kExamples;
 extern const std::string_view kFields;
 extern const std::string_view kRequests;
 extern const std::string_view kSchemas;

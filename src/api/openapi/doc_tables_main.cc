@@ -1,7 +1,7 @@
 #include <iostream>
 #include <iterator>
 
-#include "api/openai/fields_doc.h"
+#include "api/openapi/doc_tables.h"
 
 // fermata_api_doc < docs/api.md > new.md
 int main() {

@@ -1,15 +1,34 @@
-#include "api/openai/fields_doc.h"
+#include "api/openapi/doc_tables.h"
 
 #include "api/openai/fields.h"
 #include "api/openai/http_error.h"
+#include "api/openapi/openapi_parts.h"
+#include "api/openapi/openapi_source.h"
 
 namespace fermata::api {
 namespace {
 
+void add_rows(std::string& out, const std::string& prefix, const json::object& schema) {
+  for (const auto& [key, property] : schema.at("properties").get_object()) {
+    const std::string name = prefix + std::string(key);
+    if (const json::value* description = property.get_object().if_contains("description"))
+      out += "| `" + name + "` | " + std::string(description->get_string()) + " |\n";
+    if (property.get_object().contains("properties")) add_rows(out, name + ".", property.get_object());
+  }
+}
+
+std::string object_table(const json::object& schema) {
+  std::string out = "| field | |\n|---|---|\n";
+  add_rows(out, "", schema);
+  return out;
+}
+
 std::string table_named(std::string_view name) {
   if (name == "fields") return fields_table();
   if (name == "errors") return error_table();
-  return "There is no table of this name.\n";
+  const json::object schemas = openapi::read_source(openapi::kSchemas);
+  const json::value* schema = schemas.if_contains(name);
+  return schema ? object_table(schema->get_object()) : "There is no table of this name.\n";
 }
 
 }  // namespace
