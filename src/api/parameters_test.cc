@@ -47,7 +47,7 @@ TEST(Parameters, OfACallAreThoseItIsDescribedWith) {
   ManualClock clock;
   Desk desk(io.get_executor(), clock, {});
   Router router;
-  add_routes(router, desk);
+  add_routes(router, desk, [] { return std::string(); });
   const auto of = [&](std::string_view path) { return query_parameters(*router.find("GET", path).route); };
   EXPECT_EQ(of("/v1/sessions"), (std::vector<std::string>{"after", "limit", "order"})) << "of a shared description";
   EXPECT_EQ(of("/v1/generations/x/inspect"), std::vector<std::string>{"top"});
