@@ -7,6 +7,7 @@
 
 #include "api/openapi/openapi.h"
 #include "api/respond.h"
+#include "base/nearest.h"
 
 namespace fermata::api {
 namespace {

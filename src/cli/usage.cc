@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "api/openai/json.h"
+#include "base/nearest.h"
 #include "cli/complain.h"
 #include "cli/exit_codes.h"
 
@@ -86,7 +86,7 @@ bool lacks_only_a_command(const CLI::ParseError& error, const Place& place) {
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
   const std::vector<std::string_view> names(known.begin(), known.end());
-  const std::string_view found = api::nearest(word, names);
+  const std::string_view found = nearest(word, names);
   return found.empty() ? "" : "; did you mean '" + std::string(found) + "'?";
 }
 

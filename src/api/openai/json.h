@@ -94,7 +94,5 @@ class FieldReader {
 std::string in_words(const json::value& value);
 // At most so much of a text as an error message may quote.
 std::string shortened(std::string_view text);
-// The word that is nearest in spelling, if one is near; else empty.
-std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace fermata::api
