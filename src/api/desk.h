@@ -44,7 +44,7 @@ struct DeskOptions {
 // not about the shape of a message. It opens, pauses, resumes, cancels and forgets; names, keys, arrivals and sessions
 // have classes of their own, which it asks. It writes nothing to a socket. Owner: the io thread, whose executor it
 // gets; of it other threads see the PromptMaker alone. Before a model is loaded there is nothing to be found.
-class Desk : private Sessions::Steering {
+class Desk final : private Sessions::Steering {
  public:
   Desk(boost::asio::any_io_executor executor, const Clock& clock, DeskOptions options);
   ~Desk();

@@ -1,6 +1,8 @@
 #include "server/metrics.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <variant>
 #include <vector>
 
@@ -97,6 +99,13 @@ void add_process(MetricFamilies& families) {
   gauge("process_threads", "Threads.", process.n_threads);
 }
 
+// `tickets` in the order of time.
+bool was_paused_between(std::span<const api::PauseTicket> tickets, Instant begin, Instant end) {
+  const auto after = std::upper_bound(tickets.begin(), tickets.end(), end,
+                                      [](Instant at, const api::PauseTicket& ticket) { return at < ticket.reached; });
+  return after != tickets.begin() && begin <= std::prev(after)->reached;
+}
+
 }  // namespace
 
 Metrics::Metrics(api::Desk& desk)
@@ -111,32 +120,31 @@ Metrics::Metrics(api::Desk& desk)
 }
 
 void Metrics::take(const Dossier& dossier, std::size_t place) {
-  const auto& log = dossier.recording.log();
-  const LogEntry& entry = log[place];
-  if (const auto* text = std::get_if<TextEvent>(&entry.what)) {
-    take_text(dossier, *text, entry.time);
-  } else if (const auto* paused = std::get_if<LogEntry::Paused>(&entry.what)) {
+  const LogEntry& entry = dossier.recording.log()[place];
+  if (const auto* text = std::get_if<TextEvent>(&entry.what)) return take_text(dossier, *text, entry.time);
+  take_end_of_pause(dossier, place);
+  if (const auto* paused = std::get_if<LogEntry::Paused>(&entry.what))
     ++n_pauses_[static_cast<std::size_t>(dossier.recording.tickets()[paused->ticket].record.reason)];
-  } else if (std::holds_alternative<LogEntry::Resumed>(entry.what)) {
-    paused_s_.observe((entry.time - dossier.recording.tickets().back().reached).seconds());
-  } else if (const auto* finish = std::get_if<FinishEvent>(&entry.what)) {
-    const bool in_a_pause = place > 0 && std::holds_alternative<LogEntry::Paused>(log[place - 1].what);
-    if (in_a_pause) paused_s_.observe((entry.time - dossier.recording.tickets().back().reached).seconds());
-    take_end(dossier, *finish, entry.time);
-  }
+  if (const auto* finish = std::get_if<FinishEvent>(&entry.what)) take_end(dossier, *finish, entry.time);
+}
+
+// From the log alone, up to this place: the recording may be ahead of it.
+void Metrics::take_end_of_pause(const Dossier& dossier, std::size_t place) {
+  const auto& log = dossier.recording.log();
+  const auto* before = place == 0 ? nullptr : std::get_if<LogEntry::Paused>(&log[place - 1].what);
+  if (before && needs_resume(dossier.recording.tickets()[before->ticket].record.reason))
+    paused_s_.observe((log[place].time - log[place - 1].time).seconds());
 }
 
 // Between two tokens of which one was sampled before a pause and one after it there is no time that anybody waited for.
 void Metrics::take_text(const Dossier& dossier, const TextEvent& text, Instant sent) {
   if (text.rows.empty()) return;
-  const auto& tickets = dossier.recording.tickets();
-  const Instant resumed_after = tickets.empty() ? Instant() : tickets.back().reached;
   const auto n_before = static_cast<std::size_t>(text.first_position) - dossier.prompt.size();
   if (n_before == 0) ttft_s_.observe((sent - dossier.created).seconds());
   const JournalRow* before = n_before == 0 ? nullptr : &dossier.recording.text().rows[n_before - 1];
   for (const JournalRow& row : text.rows) {
-    const bool a_pause_lies_between = before && before->time <= resumed_after && resumed_after <= row.time;
-    if (before && !a_pause_lies_between) itl_s_.observe((row.time - before->time).seconds());
+    if (before && !was_paused_between(dossier.recording.tickets(), before->time, row.time))
+      itl_s_.observe((row.time - before->time).seconds());
     before = &row;
   }
 }
@@ -157,7 +165,8 @@ std::string Metrics::text() const {
   families.histogram("fermata_inter_token_seconds", "Between two tokens of a generation, pauses left out.", itl_s_);
   families.histogram("fermata_generation_seconds", "From the request until the end, pauses and queue included.",
                      whole_s_);
-  families.histogram("fermata_paused_seconds", "Of each pause, from when it was reached until its end.", paused_s_);
+  families.histogram("fermata_paused_seconds",
+                     "Of each pause, from when it was reached until it went on, was paused anew or ended.", paused_s_);
   families.histogram("fermata_prompt_tokens", "Of each generation that ended.", n_prompt_);
   families.histogram("fermata_generated_tokens", "Of each generation that ended.", n_generated_);
   families.counter("fermata_prompt_tokens_cached_total", "Prompt tokens that were in the pool already.",

@@ -28,6 +28,7 @@ class Metrics {
  private:
   void add_generations(MetricFamilies& families) const;
   void take(const api::Dossier& dossier, std::size_t place);
+  void take_end_of_pause(const api::Dossier& dossier, std::size_t place);
   void take_text(const api::Dossier& dossier, const TextEvent& text, Instant sent);
   void take_end(const api::Dossier& dossier, const FinishEvent& finish, Instant ended);
 
