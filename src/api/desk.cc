@@ -31,8 +31,7 @@ void Desk::serve(Core& core, const ChatTemplate* chat, std::string model_name, s
 
 double Desk::unix_time(Instant instant) const { return unix_offset_s_ + static_cast<double>(instant.ns) / 1e9; }
 
-// ------------------------------------------------------------------------------------------------- what there is of
-// all
+// ------------------------------------------------------------------------------------------------- what there is
 
 bool Desk::may_come(std::string_view name, const Principal& who) const {
   if (!name.starts_with(kClientPrefix)) return false;

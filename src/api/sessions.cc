@@ -72,8 +72,7 @@ const Sessions::Members* Sessions::members_of(const Dossier& dossier) const {
   return entry == members_.end() ? nullptr : &entry->second;
 }
 
-// ------------------------------------------------------------------------------------------------------- taking a
-// place
+// ------------------------------------------------------------------------------------------------------ taking places
 
 Sessions::Planned Sessions::plan(const std::shared_ptr<Dossier>& me, OnNewMessage policy) const {
   // One that is of no session, or was forgotten when it had ended, is alone.

@@ -108,9 +108,8 @@ inline constexpr std::size_t kWebSocketQueueMax = 4096;                // the sa
 inline constexpr std::int64_t kWebSocketPingLeastMs = 1000;            // two pings unanswered: closed
 inline constexpr std::size_t kApiKeysMax = 1024;
 inline constexpr std::size_t kApiKeyFileBytesMax = 1024 * 1024;
-inline constexpr std::size_t kApiKeyBytesMax = 128;  // of a presented key
-inline constexpr std::int64_t kApiKeyFileLookMs =
-    500;  // how often its file is looked at; two looks alike and it is read
+inline constexpr std::size_t kApiKeyBytesMax = 128;     // of a presented key
+inline constexpr std::int64_t kApiKeyFileLookMs = 500;  // between two looks at the file; read if they agree
 inline constexpr std::size_t kRequestIdBytesMax = 128;  // of a client's x-request-id that is taken over
 
 // --- the log of the server (src/server)

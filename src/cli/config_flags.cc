@@ -13,6 +13,12 @@
 namespace fermata::cli {
 namespace {
 
+std::string section_of(const ConfigItem& item) {
+  std::string name = item.key.front();
+  for (std::size_t i = 1; i + 1 < item.key.size(); ++i) name += "." + item.key[i];
+  return name;
+}
+
 class ConfigReader {
  public:
   ConfigReader(CLI::App& command, const std::string& path) : command_(command), path_(path) {
@@ -27,7 +33,7 @@ class ConfigReader {
     if (!is_ours)
       return wrong_at(
           path_, item.key_at,
-          "there is no section '" + item.key.front() + "'; keys stand at the top, or in [" + command_.get_name() + "]");
+          "there is no section '" + section_of(item) + "'; keys stand at the top, or in [" + command_.get_name() + "]");
     const auto known = keys();
     if (std::find(known.begin(), known.end(), name) == known.end())
       return wrong_at(path_, item.key_at, "there is no key '" + name + "'" + did_you_mean(name, known));

@@ -85,11 +85,12 @@ Result<void> write_key_file(const std::string& path, const KeyFile& before, cons
 Result<void> append(const std::string& given_path, const std::string& line) {
   namespace fs = std::filesystem;
   std::error_code error;
-  const fs::path path = fs::weakly_canonical(given_path, error);  // a link stays one
+  const fs::path path = fs::weakly_canonical(fs::absolute(given_path), error);  // a link stays one
   if (error) return Error{Code::kIo, given_path + " cannot be found", error.message(), false};
   const Descriptor folder(open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder.is_open()) return cannot("cannot be opened", path.parent_path().string());
-  flock(folder.number(), LOCK_EX);  // two at once would each lose the other's line
+  // Two at once would each lose the other's line.
+  if (flock(folder.number(), LOCK_EX) != 0) return cannot("cannot be locked", path.parent_path().string());
   const Result<KeyFile> before = read_key_file(path.string());
   if (!before) return before.error();
   const std::string text = before->text + line + "\n";

@@ -110,8 +110,7 @@ void tell_keys(Log& log, const Result<KeysRead>& keys) {
 
 ServerEvents told_to(Log& log, InterruptSignal& signals, const ServeSettings& settings) {
   ServerEvents events;
-  const auto ask_again =
-      std::make_shared<std::function<void()>>();  // the second signal hurries, the third ends the process
+  const auto ask_again = std::make_shared<std::function<void()>>();
   events.listening = [&log, &signals, &settings, ask_again](const std::string& url, ServerControls controls) {
     log.say(LogLevel::kInfo, "listening at " + url + "; the model is being loaded");
     *ask_again = controls.stop;
@@ -120,6 +119,7 @@ ServerEvents told_to(Log& log, InterruptSignal& signals, const ServeSettings& se
     signals.on_first(std::move(controls.stop));
   };
   events.ready = tell_ready;
+  // The second signal hurries, the third ends the process.
   events.draining = [&log, &signals, ask_again](std::size_t n_alive) {
     signals.on_first(*ask_again);
     if (n_alive > 0)

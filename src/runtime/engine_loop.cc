@@ -243,6 +243,7 @@ Result<StepStatus> EngineLoop::step(std::span<const Row> rows, std::span<const G
   last_step_ended_ = clock_.now();
   if (!status) stats_.n_steps_failed.fetch_add(1, std::memory_order_relaxed);
   if (!status || last_step_aborted_) return status;
+  stats_.n_steps_done.fetch_add(1, std::memory_order_relaxed);
   stats.seconds.observe((last_step_ended_ - begun).seconds());
   stats.rows.observe(static_cast<double>(rows.size()));
   return status;
@@ -292,7 +293,7 @@ void EngineLoop::freeze(Live& live, WaitReason reason) {
   if (live.is_settled()) pool_.publish(*live.seq, live.tokens_in_pool());
 }
 
-// Commands are taken after a step, so what was computing for it has ended by now.
+// Commands are taken after a step, so what was in flight when it was asked for has ended by now.
 void EngineLoop::count_interrupt(const Live& live) {
   const auto who = static_cast<std::size_t>(interrupt_class(live.pause.reason));
   const Duration until_step_ended = last_step_ended_ - live.generation->pause_asked();

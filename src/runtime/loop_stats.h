@@ -25,6 +25,7 @@ struct StepStats {
 struct LoopStats {
   std::atomic<std::uint64_t> n_steps{0};        // begun
   std::atomic<std::uint64_t> n_steps_ended{0};  // done, aborted or failed
+  std::atomic<std::uint64_t> n_steps_done{0};
   std::atomic<std::uint64_t> n_steps_aborted{0};
   std::atomic<std::uint64_t> n_steps_failed{0};
   std::atomic<std::uint64_t> n_retried_alone{0};  // steps of several that failed
@@ -41,7 +42,7 @@ struct LoopStats {
   StepStats decode;   // that were not aborted and did not fail
   StepStats prefill;  // likewise
   // Of pauses that somebody asked for, by who is behind them, in seconds. Frozen: from the call until no further token
-  // will be sampled and everything can be read. Released: until the step that was computing for it, if any, had ended.
+  // will be sampled and everything can be read. Released: until the step in flight, if any, had ended.
   std::array<Histogram, kInterruptClasses> frozen{Histogram{seconds_of_steps()}, Histogram{seconds_of_steps()},
                                                   Histogram{seconds_of_steps()}};
   std::array<Histogram, kInterruptClasses> released{Histogram{seconds_of_steps()}, Histogram{seconds_of_steps()},

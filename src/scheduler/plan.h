@@ -93,9 +93,9 @@ struct Plan {
 //   by turns the one with the fewest tokens left and the one that came first. Of prompts that came together one after
 //   the other is finished (by turns they would all be finished last), a short one overtakes long ones, and the first
 //   has half of all chunks however many short ones come. One of a smaller priority that had no rows for
-//   `overdue_after` goes first. The chunk has n_prefill_rows; beside
-//   a decode row n_prefill_rows_shared, unless another prompt waits behind it: what a stream waits for one chunk is
-//   small against what all prompts wait for it, and small chunks beside few streams compute least in most time. A long
+//   `overdue_after` goes first. The chunk has n_prefill_rows;
+//   beside a decode row it has n_prefill_rows_shared, unless another prompt waits behind it: what a stream waits for
+//   one chunk is small against what all prompts wait, and many small chunks take longer than few large ones. A long
 //   prompt costs a stream at most one chunk per token. Decode takes its cells first.
 // Page in. One running generation whose pages are outside gets the next of them: of those with the largest priority the
 //   one that waited longest (round robin); one that had nothing for `overdue_after` goes first whatever its priority.

@@ -66,9 +66,11 @@ void Log::write_all() {
       }
       lines += *line;
     }
+    if (!write_out(lines)) return;
+    lines.clear();
     if (const std::uint64_t n_lost = n_lost_.exchange(0); n_lost > 0)
-      lines += log_line(options_.format, unix_ms(), LogLevel::kWarn,
-                        std::to_string(n_lost) + " lines of this log were lost: they were not read in time");
+      lines = log_line(options_.format, unix_ms(), LogLevel::kWarn,
+                       std::to_string(n_lost) + " lines of this log were lost: they were not read in time");
     if (!write_out(lines)) return;
     lines.clear();
   }
@@ -76,19 +78,16 @@ void Log::write_all() {
 
 bool Log::write_out(std::string_view lines) {
   const SystemClock clock;
-  std::optional<Instant> ending_since;
   while (!lines.empty()) {
+    if (is_ending_ && !ends_by_) ends_by_ = clock.now() + milliseconds(limits::kLogCloseMs);
+    if (ends_by_ && clock.now() >= *ends_by_) return false;
     pollfd watched{descriptor_, POLLOUT, 0};
     const int n_ready = poll(&watched, 1, static_cast<int>(kLook.ms()));
     if (n_ready > 0) {
       const ssize_t n = write(descriptor_, lines.data(), std::min(lines.size(), kWriteBytes));
       if (n < 0 && errno != EINTR && errno != EAGAIN) return true;  // nobody is there any more: these are lost
       lines.remove_prefix(n > 0 ? static_cast<std::size_t>(n) : 0);
-      continue;
     }
-    if (!is_ending_) continue;
-    if (!ending_since) ending_since = clock.now();
-    if (clock.now() - *ending_since >= milliseconds(limits::kLogCloseMs)) return false;
   }
   return true;
 }

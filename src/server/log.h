@@ -2,11 +2,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 
 #include "api/http/answered.h"
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/ring.h"
 
@@ -46,6 +48,7 @@ class Log {
   Ring<std::string> lines_{limits::kLogLinesMax};
   std::atomic<std::uint64_t> n_lost_{0};
   std::atomic<bool> is_ending_{false};
+  std::optional<Instant> ends_by_;  // of the writer: what is not written by then is lost
   std::thread writer_;
 };
 

@@ -17,7 +17,7 @@ class MetricFamilies;
 // and what the engine thread and the process count themselves. docs/metrics.md lists all of it. io thread.
 class Metrics {
  public:
-  // The desk outlives it, and calls it as long as it tells its followers anything.
+  // The desk outlives it, and tells its followers nothing when it ends.
   explicit Metrics(api::Desk& desk);
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;

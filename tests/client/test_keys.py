@@ -67,7 +67,8 @@ def test_a_key_that_is_taken_out_is_out_at_once(keyed):
     with connect(f"ws://{keyed.host}:{keyed.port}/v1/events", proxy=None, additional_headers=bearer) as follower:
         lines = keyed.path.read_text().splitlines(keepends=True)
         replace(keyed.path, "".join(line for line in lines if not line.startswith("ann ")))
-        assert "1 key, 1 of those before gone" in reread(keyed)
+        keyed.process.send_signal(signal.SIGHUP)
+        until(lambda: any("1 key, 1 of those before gone" in line for line in keyed.log), lambda: keyed.log)
         with pytest.raises(ConnectionClosed) as closed:
             while True:
                 follower.recv(timeout=WAIT_S)
@@ -114,3 +115,26 @@ def test_without_keys_a_lost_terminal_ends_it(start):
     server = start("--engine", "fake").ready()
     server.process.send_signal(signal.SIGHUP)
     assert server.process.wait(WAIT_S) == 0
+
+
+def test_a_file_named_without_its_folder(tmp_path):
+    for name in ("first", "second"):
+        made = subprocess.run([str(BINARY), "new-key", name, "--append", "keys"], cwd=tmp_path, capture_output=True, text=True,
+                              timeout=WAIT_S)
+        assert made.returncode == 0, made.stderr
+    assert [line.split()[0] for line in (tmp_path / "keys").read_text().splitlines() if not line.startswith("#")] == ["first", "second"]
+
+
+def test_a_key_in_two_lines_stays_when_nothing_changes(start, tmp_path):
+    path, keys = key_file(tmp_path, ("ann", "acme", "use,admin"))
+    line = path.read_text().splitlines()[-1]
+    path.write_text(f"{line.replace('use,admin', 'use')}\n{line.replace('use,admin', 'admin,use')}\n")
+    os.chmod(path, 0o600)
+    server = start("--engine", "fake", "-c", "512", "--api-key-file", str(path)).ready()
+    server.key = keys["ann"]
+    live = Stream(server, "/v1/completions", ENDLESS)
+    live.texts(5)
+    path.write_text(path.read_text().replace("admin,use", "use,admin") + "# another comment\n")
+    assert "2 keys, 0 of those before gone" in reread(server)
+    server.post(f"/v1/generations/{live.generation}/resume").ok(202)
+    assert finish_of(live.chunks())[0] == "length"

@@ -15,9 +15,9 @@ struct AnsweredRequest {
   std::string method;         // empty: the request line was not understood
   std::string path;           // as it came, without the query
   int status = 0;             // 499: the client went before it was told anything
-  std::uint64_t n_bytes = 0;  // of the answer's body
-  Duration took;    // from the request's first byte, to the last of the answer; of a WebSocket, to its opening
-  std::string key;  // name of the key; empty: none was needed, or none was known
+  std::uint64_t n_bytes = 0;  // of the answer's body; of a WebSocket 0
+  Duration took;              // from the request's first byte, to the last of the answer; of a WebSocket, to its end
+  std::string key;            // name of the key; empty: none was needed, or none was known
   std::string tenant;
   std::string noted;      // value of ListenerOptions::noted_header in the answer
   bool is_whole = false;  // false: the client went meanwhile, or the answer was cut

@@ -54,6 +54,8 @@ Result<std::vector<Scope>> parse_scopes(const std::string& text) {
     scopes.push_back(*found);
   }
   if (scopes.empty()) return wrong("a key has at least one of the scopes use, review and admin");
+  std::sort(scopes.begin(), scopes.end());
+  scopes.erase(std::unique(scopes.begin(), scopes.end()), scopes.end());
   return scopes;
 }
 
@@ -158,12 +160,18 @@ std::optional<ApiKeys::Entry> ApiKeys::find(std::string_view key) const {
 std::vector<ApiKeys::Hash> ApiKeys::gone_from(const ApiKeys& next) const {
   std::vector<Hash> gone;
   for (const Entry& entry : entries_) {
-    // Of two lines with one key the last counts, as in find().
-    const auto same = std::find_if(next.entries_.rbegin(), next.entries_.rend(),
-                                   [&](const Entry& other) { return other.hash == entry.hash; });
-    if (same == next.entries_.rend() || same->principal != entry.principal) gone.push_back(entry.hash);
+    const Entry* now = next.last_of(entry.hash);
+    const bool counts = last_of(entry.hash) == &entry;
+    if (counts && (!now || now->principal != entry.principal)) gone.push_back(entry.hash);
   }
   return gone;
+}
+
+// Of two lines with one key the last counts, as in find().
+const ApiKeys::Entry* ApiKeys::last_of(const Hash& hash) const {
+  const auto place =
+      std::find_if(entries_.rbegin(), entries_.rend(), [&](const Entry& entry) { return entry.hash == hash; });
+  return place == entries_.rend() ? nullptr : &*place;
 }
 
 }  // namespace fermata::api

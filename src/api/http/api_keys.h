@@ -42,6 +42,7 @@ class ApiKeys {
 
  private:
   static Hash hash_of(std::string_view key);
+  const Entry* last_of(const Hash& hash) const;
   static Result<Entry> parse_line(std::string_view line);
 
   std::vector<Entry> entries_;

@@ -25,6 +25,7 @@ using boost::system::error_code;
 
 constexpr Instant kNever{std::numeric_limits<std::int64_t>::max()};
 constexpr std::size_t kKeptCapacity = 1024;  // of the buffer of an idle connection
+constexpr std::string_view kKeyIsGone = "this API key is not known here any more";
 constexpr std::size_t kMethodBytesKept = 16;
 
 Error busy(std::string message) { return Error{Code::kBusy, std::move(message), {}, true}; }
@@ -306,7 +307,8 @@ asio::awaitable<bool> Connection::begin_stream(HttpResponse response) {
       response, {chunked_ ? Framing::kChunked : Framing::kUntilClose, keep_alive_, http11_, server_->date()});
   const bool is_sent = co_await send(asio::buffer(head));
   record_->is_whole = is_sent && !body;
-  co_return is_sent&& body && !gone_;
+  const bool takes_more = is_sent && body && !gone_;
+  co_return takes_more;
 }
 
 asio::awaitable<bool> Connection::write(std::string_view piece) {
@@ -354,6 +356,10 @@ asio::awaitable<std::shared_ptr<WebSocketSession>> Connection::accept_websocket(
   websocket_ = co_await open_websocket(std::move(socket_), websocket_key_, server_->clock, server_->limits);
   if (!websocket_) {
     broken_ = gone_ = true;
+    co_return nullptr;
+  }
+  if (broken_) {  // its key was taken out during the handshake, or the server cuts all
+    websocket_->close(1008, kKeyIsGone);
     co_return nullptr;
   }
   record_->status = 101;
@@ -524,7 +530,7 @@ void Connection::cut() {
 
 void Connection::end_if_of(const std::vector<ApiKeys::Hash>& keys) {
   if (!key_ || std::find(keys.begin(), keys.end(), *key_) == keys.end()) return;
-  if (websocket_) return websocket_->close(1008, "this API key is not known here any more");
+  if (websocket_) return websocket_->close(1008, kKeyIsGone);
   abandon();
 }
 
