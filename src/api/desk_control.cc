@@ -159,8 +159,7 @@ void Desk::reader_leaves(const std::shared_ptr<Dossier>& dossier, std::size_t* c
       core_->cancel(dossier->core_id, EndReason::kDisconnected);
       return;
     case OnDisconnect::kPause:
-      if (dossier->core_id == kNoGeneration) return end_unborn(*dossier, EndReason::kDisconnected);
-      core_->pause(dossier->core_id);
+      if (!hold(dossier)) core_->pause(dossier->core_id);
       return;
     case OnDisconnect::kContinue:
       // A pause that was asked for because of it may not be reached yet; behind that this stands in the mailbox.

@@ -31,11 +31,16 @@ Result<void> Desk::check_model(const Call& call) const {
 Result<void> Desk::check_caps(const Principal& who) const {
   std::size_t n_alive = 0;
   std::size_t n_paused = 0;
+  std::size_t n_waiting = 0;  // of everybody, for the engine
   for (const auto& dossier : catalogue_.in_order()) {
+    if (dossier->core_id != kNoGeneration && dossier->recording.state() == State::kQueued) ++n_waiting;
     if (dossier->owner != who.name || dossier->tenant != who.tenant || dossier->recording.ended()) continue;
     ++n_alive;
     if (dossier->recording.state() == State::kPaused) ++n_paused;
   }
+  if (n_waiting >= limits::kWaitingMax)
+    return Error{Code::kBusy, "too many generations are waiting; try again later",
+                 std::to_string(n_waiting) + ", limit " + std::to_string(limits::kWaitingMax), true};
   if (n_alive >= limits::kAlivePerKeyMax)
     return Error{Code::kBusy, "this key has too many generations; end some or wait",
                  std::to_string(n_alive) + ", limit " + std::to_string(limits::kAlivePerKeyMax), true};

@@ -225,5 +225,44 @@ TEST_F(SessionTest, ACapHoldsForThoseThatComeAtOnce) {
   EXPECT_EQ(desk_.n_alive(), limits::kAlivePerKeyMax);
 }
 
+TEST_F(DeskTest, WhoWaitsForItsSessionAndAskedForAPauseIsHeldWhenItsClientGoes) {
+  Call queued = call(5);
+  queued.fermata.session = "s";
+  queued.fermata.on_new_message = OnNewMessage::kQueue;
+  queued.fermata.on_disconnect = OnDisconnect::kPause;
+  Call running = call();
+  running.fermata.session = "s";
+  const auto before = open(running);
+  const auto waiting = open(queued, {}, "b");
+  std::size_t cursor = 0;
+  desk_.reader_comes(waiting, &cursor);
+  desk_.reader_leaves(waiting, &cursor, true);
+  EXPECT_FALSE(waiting->recording.ended());
+  EXPECT_TRUE(waiting->is_held());
+  ASSERT_TRUE(run(desk_.cancel(before, EndReason::kCancelled)).has_value());
+  ASSERT_TRUE(run(desk_.resume(waiting, "", "r")).has_value());
+  until_ended(waiting);
+  EXPECT_EQ(waiting->recording.end()->n_generated, 5);
+}
+
+// The refusal comes before the new message does anything to the others of its session.
+TEST_F(DeskTest, ANewMessageThatIsRefusedReplacesNothing) {
+  Call message = call();
+  message.fermata.session = "s";
+  const auto answer = open(message);
+  until([&] { return answer->recording.state() == State::kRunning; });
+  gate_.close();
+  std::vector<std::shared_ptr<Dossier>> others;
+  for (std::size_t i = 0; i < limits::kWaitingMax; ++i)
+    others.push_back(open(call(1), of_tenant("t", std::to_string(i)), std::to_string(i)));
+  const auto refused = run(desk_.open(message, {}, "b"));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Code::kBusy);
+  EXPECT_FALSE(answer->recording.ended());
+  gate_.open();
+  for (const auto& other : others) until_ended(other);
+  EXPECT_TRUE(answer->goes_on());
+}
+
 }  // namespace
 }  // namespace fermata::api

@@ -237,6 +237,7 @@ TEST_F(DeskTest, WhatIsForgottenIsGoneAndNotUnknown) {
   desk.sweep();
   for (const std::string& name : {dossier.id(), dossier.head.id, std::string("client:mine")}) {
     EXPECT_EQ(desk.find(name, of_tenant("t")).error().code, Code::kGone) << name;
+    EXPECT_FALSE(desk.may_come(name, of_tenant("t"))) << name << ": a cancel must not end the next one of that name";
     EXPECT_EQ(desk.find(name, of_tenant("u")).error().code, Code::kNotFound) << name;
   }
   EXPECT_EQ(run(desk.open(named, of_tenant("t"), "a")).error().code, Code::kGone) << "it does not run again";

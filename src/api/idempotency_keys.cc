@@ -3,6 +3,15 @@
 #include "base/limits.h"
 
 namespace fermata::api {
+namespace {
+
+// Nobody had its answer, or it was refused by who may take it later: the key is free again.
+bool is_worth_another_try(const Dossier& dossier) {
+  const auto& end = dossier.recording.end();
+  return end && (end->reason == EndReason::kDisconnected || (end->reason == EndReason::kError && end->error.retryable));
+}
+
+}  // namespace
 
 // Of the key, not of the tenant: two programs of one tenant may count their requests alike.
 IdempotencyKeys::Name IdempotencyKeys::name_of(const std::string& tenant, const std::string& owner,
@@ -17,9 +26,7 @@ std::optional<Result<std::shared_ptr<Dossier>>> IdempotencyKeys::find(const Call
   const auto entry = uses_.find(name_of(who.tenant, who.name, call.fermata));
   if (entry == uses_.end()) return std::nullopt;
   const auto& [dossier, its_digest] = entry->second;
-  const bool nobody_heard =
-      dossier && dossier->recording.ended() && dossier->recording.end()->reason == EndReason::kDisconnected;
-  if (nobody_heard) return std::nullopt;  // free again
+  if (dossier && is_worth_another_try(*dossier)) return std::nullopt;  // free again
   if (its_digest != body_digest)
     return Error{Code::kIdempotency, "this idempotency key was used with another request", key, false,
                  "fermata.idempotency_key"};
@@ -41,8 +48,7 @@ void IdempotencyKeys::release(const Dossier& dossier) {
 void IdempotencyKeys::forget(const Dossier& dossier, Instant now) {
   const auto entry = uses_.find(name_of(dossier));
   if (entry == uses_.end() || entry->second.dossier.get() != &dossier) return;
-  const auto& end = dossier.recording.end();
-  if (end && end->reason == EndReason::kDisconnected) {
+  if (is_worth_another_try(dossier)) {
     uses_.erase(entry);
     return;
   }

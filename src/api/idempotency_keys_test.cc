@@ -34,6 +34,15 @@ class IdempotencyKeysTest : public ::testing::Test {
   const Principal who_{"key", "t", {Scope::kUse}};
 };
 
+TEST_F(IdempotencyKeysTest, AKeyIsFreeAgainAfterARefusalThatInvitesAnotherTry) {
+  for (const bool retryable : {true, false}) {
+    const std::string key = retryable ? "busy" : "broken";
+    const auto refused = remembered(key);
+    refused->recording.take({0, {}, FinishEvent{EndReason::kError, {Code::kBusy, "full", {}, retryable}, 0, 0, 0, {}}});
+    EXPECT_EQ(find(key).has_value(), !retryable);
+  }
+}
+
 TEST_F(IdempotencyKeysTest, ARequestWithoutAKeyIsAlwaysNew) {
   remembered("");
   EXPECT_FALSE(find(""));

@@ -34,7 +34,7 @@ inline constexpr std::int32_t kPrefillRowsMax = 128;       // rows of one prefil
 inline constexpr std::int32_t kPrefillRowsShared = 64;     // the same of the only prompt beside running streams
 inline constexpr std::int32_t kPrefillRowsUnaborted = 32;  // the same in a step that cannot be aborted
 
-inline constexpr std::size_t kConfigBytesMax = 1024 * 1024;
+inline constexpr std::size_t kConfigBytesMax = 16 * 1024;  // toml++ takes stack for each dot of a key
 inline constexpr std::size_t kChatTemplateBytesMax = 1024 * 1024;
 inline constexpr std::size_t kPromptBytesMax = 16 * 1024 * 1024;  // read from standard input
 
@@ -155,6 +155,7 @@ inline constexpr std::int64_t kInterruptReachMs = 1000;  // a pause or cancel th
 inline constexpr std::size_t kStreamPieceBytesMax = 64 * 1024;  // of one write, when a reader has to catch up
 inline constexpr std::int64_t kKeepAliveMs = 15'000;            // of silence on a stream; a flag sets another
 inline constexpr std::int64_t kPauseWaitMs = 60'000;  // who asked for no stream waits through a pause; likewise
-static_assert(kAlivePerKeyMax <= kGenerationsMax);
+inline constexpr std::size_t kWaitingMax = 768;  // begun and not admitted, of all: refused before it replaces anything
+static_assert(kAlivePerKeyMax <= kGenerationsMax && kWaitingMax < kQueuedMax);
 
 }  // namespace fermata::limits

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -120,11 +121,11 @@ ServerEvents told_to(Log& log, InterruptSignal& signals, const ServeSettings& se
   };
   events.ready = tell_ready;
   // The second signal hurries, the third ends the process.
-  events.draining = [&log, &signals, ask_again](std::size_t n_alive) {
+  events.draining = [&log, &signals, ask_again](std::size_t n_running) {
     signals.on_first(*ask_again);
-    if (n_alive > 0)
-      log.say(LogLevel::kInfo, "stopping when " + counted(n_alive, "generation") + (n_alive == 1 ? " has" : " have") +
-                                   " ended (Ctrl-C again ends " + (n_alive == 1 ? "it" : "them") + ")");
+    if (n_running > 0)
+      log.say(LogLevel::kInfo, "stopping when " + counted(n_running, "generation") + (n_running == 1 ? " has" : " have") +
+                                   " ended (Ctrl-C again ends " + (n_running == 1 ? "it" : "them") + ")");
   };
   events.keys_read = [&log](const Result<KeysRead>& keys) { tell_keys(log, keys); };
   events.answered = [&log](const api::AnsweredRequest& request) { log.answered(request); };
@@ -203,6 +204,17 @@ void add_waits(CLI::App& command, ServeSettings& settings) {
       ->capture_default_str();
 }
 
+// Every flag is a variable: --log-format is FERMATA_LOG_FORMAT.
+void name_variables(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    if (option->get_lnames().empty() || !option->get_envname().empty() || option->get_lnames().front() == "help")
+      continue;
+    std::string name = "FERMATA_";
+    for (const char c : option->get_lnames().front()) name += c == '-' ? '_' : static_cast<char>(std::toupper(c));
+    option->envname(name);
+  }
+}
+
 }  // namespace
 
 Command add_serve(CLI::App& app) {
@@ -210,7 +222,7 @@ Command add_serve(CLI::App& app) {
   settings->engine.n_ctx = 8192;
   CLI::App* command = app.add_subcommand("serve", "Serve the OpenAI API with a pause button");
   command->footer(
-      "Every flag is also a key of the file that --config names (TOML: port = 8081), and most a variable FERMATA_….\n"
+      "Every flag is also a key of the file that --config names (TOML: port = 8081), and a variable FERMATA_….\n"
       "Examples:\n"
       "  fermata serve\n"
       "  fermata serve --port 0 --engine fake\n"
@@ -229,6 +241,7 @@ Command add_serve(CLI::App& app) {
   add_log(*command, settings->log);
   settings->engine.add_to(*command);
   settings->engine.add_chat_template_to(*command);
+  name_variables(*command);
   return [settings, command](InterruptSignal& signals) {
     const Result<void> configured = settings->config.empty() ? Result<void>() : read_config(*command, settings->config);
     return configured ? run_server(*settings, signals) : complain(configured.error());

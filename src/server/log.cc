@@ -18,6 +18,8 @@ namespace {
 
 // A pipe that is ready takes so much without blocking (PIPE_BUF), and does not tear it apart.
 constexpr std::size_t kWriteBytes = 4096;
+// A terminal that is ready takes this much (n_tty of Linux); more would block though it is ready.
+constexpr std::size_t kTerminalBytes = 256;
 constexpr Duration kLook = milliseconds(200);
 
 std::int64_t unix_ms() {
@@ -84,7 +86,8 @@ bool Log::write_out(std::string_view lines) {
     pollfd watched{descriptor_, POLLOUT, 0};
     const int n_ready = poll(&watched, 1, static_cast<int>(kLook.ms()));
     if (n_ready > 0) {
-      const ssize_t n = write(descriptor_, lines.data(), std::min(lines.size(), kWriteBytes));
+      const ssize_t n =
+          write(descriptor_, lines.data(), std::min(lines.size(), isatty(descriptor_) ? kTerminalBytes : kWriteBytes));
       if (n < 0 && errno != EINTR && errno != EAGAIN) return true;  // nobody is there any more: these are lost
       lines.remove_prefix(n > 0 ? static_cast<std::size_t>(n) : 0);
     }

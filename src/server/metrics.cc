@@ -77,9 +77,9 @@ void add_pool(MetricFamilies& families, const LoopStats& s, std::int32_t n_cells
         s.n_pages_dropped);
 }
 
-void add_model(MetricFamilies& families, const EngineInfo& info) {
+void add_model(MetricFamilies& families, const std::string& name, const EngineInfo& info) {
   families.gauge("fermata_model_info", "Always 1; the labels say what is served.", 1,
-                 {{"model", info.model_name}, {"fingerprint", info.fingerprint}});
+                 {{"model", name}, {"fingerprint", info.fingerprint}});
   constexpr std::string_view kExact = "1 if the self-test found tokens to be the same bits in this company, else 0.";
   families.gauge("fermata_exact", kExact, info.exactness.alone ? 1 : 0, one("company", "alone"));
   families.gauge("fermata_exact", kExact, info.exactness.with_neighbours ? 1 : 0, one("company", "with_neighbours"));
@@ -175,7 +175,7 @@ std::string Metrics::text() const {
     add_steps(families, stats);
     add_interrupts(families, stats);
     add_pool(families, stats, desk_.info().n_cells);
-    add_model(families, desk_.info());
+    add_model(families, desk_.options().model_name, desk_.info());
   }
   families.gauge("fermata_interrupt_unreached_seconds",
                  "Longest that a pause or cancel was asked for and is not reached.",

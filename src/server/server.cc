@@ -193,7 +193,7 @@ asio::awaitable<void> Server::stop() {
   if (std::exchange(is_over_, true)) co_return;
   if (desk_->ready()) {
     desk_->begin_drain();
-    events_.draining(desk_->n_alive());
+    events_.draining(desk_->n_running());
     const Instant begun = clock_.now();
     while (desk_->n_running() > 0 && !hurry_ && clock_.now() - begun < options_.drain)
       co_await sleep(milliseconds(limits::kDrainLookMs));

@@ -62,7 +62,7 @@ struct KeysRead {
 struct ServerEvents {
   std::function<void(const std::string& url, ServerControls controls)> listening = [](const auto&, auto) {};
   std::function<void(const Readiness& now)> ready = [](const auto&) {};
-  std::function<void(std::size_t n_alive)> draining = [](std::size_t) {};
+  std::function<void(std::size_t n_running)> draining = [](std::size_t) {};
   // At any time: keys were read anew, how many there are and how many are gone by that; or they stay as they were, why.
   std::function<void(const Result<KeysRead>& keys)> keys_read = [](const auto&) {};
   api::TellAnswered answered;  // may be empty

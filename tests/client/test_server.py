@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import os
+import re
 import signal
 import subprocess
 
 import pytest
 
-from server import tiny_model, until, WAIT_S
+from server import BINARY, tiny_model, until, WAIT_S
 from stream import Stream, finish_of, text_of
 from test_security import key_file
 
@@ -218,3 +220,14 @@ def test_equals_take_turns(tiny):  # G2, without priority
     for i in (0, 7):
         alone = tiny.post("/v1/completions", {**LONG, "seed": i, "max_tokens": 300, "stream": False}).ok()
         assert texts[i] == alone["choices"][0]["text"], "neighbours change nothing"
+
+
+def test_every_flag_is_a_variable_too():
+    told = subprocess.run([str(BINARY), "serve", "--help"], capture_output=True, text=True, timeout=WAIT_S).stdout
+    flags = set(re.findall(r"^  (?:-\w,)?--([\w-]+)", told, re.MULTILINE)) - {"help"}
+    named = set(re.findall(r"Env:FERMATA_(\w+)", told))
+    assert named == {flag.replace("-", "_").upper() for flag in flags}
+    for name, value in (("FERMATA_CTX", "many"), ("FERMATA_EXACT", "perhaps"), ("FERMATA_THREADS", "-1")):
+        refused = subprocess.run([str(BINARY), "serve", "--engine", "fake", "--port", "0"], capture_output=True, text=True,
+                                 env={**os.environ, name: value}, timeout=WAIT_S)
+        assert refused.returncode == 2 and value in refused.stderr, (name, refused.stderr)

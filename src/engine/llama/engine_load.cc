@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "engine/llama/engine.h"
 #include "engine/llama/file_cache.h"
+#include "engine/llama/json_text.h"
 #include "engine/llama/llama_log.h"
 #include "engine/llama/memory.h"
 #include "engine/llama/row_invariance.h"
@@ -197,7 +198,7 @@ class EngineLoader {
     if (auto made = make_context(engine); !made) return made.error();
     EngineInfo& info = engine.info_;
     const auto name = files_.front().text("general.name");
-    info.model_name = name && !name->empty() ? std::string(*name) : options_.model_path;
+    info.model_name = printable(name && !name->empty() ? std::string(*name) : options_.model_path);
     info.fingerprint = engine.fingerprint_.hex;
     info.n_vocab = engine.vocabulary_->n_tokens();
     info.n_cells = static_cast<std::int32_t>(llama_n_ctx(engine.context_.get()));
