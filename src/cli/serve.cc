@@ -124,8 +124,9 @@ ServerEvents told_to(Log& log, InterruptSignal& signals, const ServeSettings& se
   events.draining = [&log, &signals, ask_again](std::size_t n_running) {
     signals.on_first(*ask_again);
     if (n_running > 0)
-      log.say(LogLevel::kInfo, "stopping when " + counted(n_running, "generation") + (n_running == 1 ? " has" : " have") +
-                                   " ended (Ctrl-C again ends " + (n_running == 1 ? "it" : "them") + ")");
+      log.say(LogLevel::kInfo, "stopping when " + counted(n_running, "generation") +
+                                   (n_running == 1 ? " has" : " have") + " ended (Ctrl-C again ends " +
+                                   (n_running == 1 ? "it" : "them") + ")");
   };
   events.keys_read = [&log](const Result<KeysRead>& keys) { tell_keys(log, keys); };
   events.answered = [&log](const api::AnsweredRequest& request) { log.answered(request); };
