@@ -35,12 +35,10 @@ double Desk::unix_time(Instant instant) const { return unix_offset_s_ + static_c
 
 bool Desk::may_come(std::string_view name, const Principal& who) const {
   if (!name.starts_with(kClientPrefix)) return false;
-  if (arrivals_.is_coming(who.tenant, std::string(name.substr(kClientPrefix.size())))) {
-    const auto known = find(name, who);
-    return !known || (*known)->recording.ended();
-  }
   const auto known = find(name, who);
-  return !known && known.error().code != Code::kGone;
+  if (!known && known.error().code != Code::kGone) return true;
+  const bool has_ended = !known || (*known)->recording.ended();
+  return has_ended && arrivals_.is_coming(who.tenant, std::string(name.substr(kClientPrefix.size())));
 }
 
 void Desk::for_each(const std::function<void(const Dossier&)>& look) const {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "api/desk.h"
 #include "api/respond.h"
 #include "base/limits.h"
 
@@ -28,7 +29,8 @@ Error no_such_place(const std::string& after) {
   return invalid("after", "after names nothing that is in this list", after);
 }
 
-Error place_is_forgotten(const std::string& after) {
+Error lost_place(const Desk& desk, const Principal& who, const std::string& after) {
+  if (!desk.is_forgotten(after, who)) return no_such_place(after);
   return {Code::kGone, "the page before ends with a generation that is no longer kept; begin anew", after, false,
           "after"};
 }

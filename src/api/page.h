@@ -14,6 +14,8 @@
 
 namespace fermata::api {
 
+class Desk;
+
 // Lists as OpenAI has them: a page begins after an id, and tells of its first and last id and whether more follow.
 struct PageCall {
   std::size_t limit = 0;
@@ -28,8 +30,9 @@ Result<PageCall> parse_page(const HttpRequest& request, std::string_view order_o
 json::object list_object(json::array data, bool has_more = false);
 
 Error no_such_place(const std::string& after);
-// Of an `after` whose generation is forgotten: nobody knows where in the list it was.
-Error place_is_forgotten(const std::string& after);
+// What an `after` that cut_page did not find among generations is: unknown, or forgotten, and then nobody knows where
+// in the list it was.
+Error lost_place(const Desk& desk, const Principal& who, const std::string& after);
 
 // Leaves what the call asks for of `all`, which is oldest first; whether more follow. `after` may be one that the
 // filter does not want: it may have changed since the page before. An unknown `after` is an error.

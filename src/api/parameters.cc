@@ -29,12 +29,6 @@ Handler checked(std::vector<std::string> known, Handler handler) {
   };
 }
 
-std::string pattern_text(const Endpoint& endpoint) {
-  std::string text;
-  for (const std::string& segment : endpoint.pattern) text += "/" + segment;
-  return text;
-}
-
 }  // namespace
 
 Result<void> check_parameters(const HttpRequest& request, std::span<const std::string> known) {
@@ -44,9 +38,10 @@ Result<void> check_parameters(const HttpRequest& request, std::span<const std::s
 }
 
 void add_with_own_parameters(Router& router, const Router& own) {
-  for (const Endpoint& endpoint : own.endpoints())
-    router.add(endpoint.method, pattern_text(endpoint), endpoint.scope,
-               checked(query_parameters(endpoint), endpoint.handler), endpoint.options);
+  for (Endpoint endpoint : own.endpoints()) {
+    endpoint.handler = checked(query_parameters(endpoint), std::move(endpoint.handler));
+    router.add(std::move(endpoint));
+  }
 }
 
 }  // namespace fermata::api

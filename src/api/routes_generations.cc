@@ -57,9 +57,7 @@ HttpResponse list(Desk& desk, const HttpRequest& request) {
   };
   const Result<bool> has_more = cut_page(
       *page, all, [](const auto& d) { return d->id(); }, wants);
-  if (!has_more)
-    return error_response(desk.is_forgotten(*page->after, request.principal) ? place_is_forgotten(*page->after)
-                                                                             : has_more.error());
+  if (!has_more) return error_response(lost_place(desk, request.principal, *page->after));
   json::array data;
   for (const auto& dossier : all) data.emplace_back(generation_object(desk, *dossier));
   return json_response(list_object(std::move(data), *has_more));

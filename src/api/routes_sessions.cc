@@ -51,9 +51,7 @@ HttpResponse get_session(Desk& desk, const HttpRequest& request) {
   auto generations = desk.of_session(name_in_path(request), request.principal);
   if (generations.empty()) return error_response(no_session(request));
   const Result<bool> has_more = cut_page(*page, generations, [](const auto& dossier) { return dossier->id(); });
-  if (!has_more)
-    return error_response(desk.is_forgotten(*page->after, request.principal) ? place_is_forgotten(*page->after)
-                                                                             : has_more.error());
+  if (!has_more) return error_response(lost_place(desk, request.principal, *page->after));
   json::array data;
   for (const auto& dossier : generations) data.emplace_back(generation_object(desk, *dossier));
   json::object answer = list_object(std::move(data), *has_more);

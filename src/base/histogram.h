@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -28,6 +29,7 @@ class Histogram {
   struct Snapshot {
     std::vector<std::uint64_t> counts;  // [bounds + 1], of each bucket alone
     double sum = 0;
+    std::uint64_t n() const { return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}); }
   };
   Snapshot snapshot() const {
     Snapshot taken;

@@ -15,6 +15,7 @@ TEST(Histogram, ABoundBelongsToTheBucketBelowIt) {
   for (const double value : {0.0, 1.0, 1.5, 2.0, 3.0, 4.0, 4.5, 100.0}) histogram.observe(value);
   EXPECT_EQ(histogram.snapshot().counts, (Counts{2, 2, 2, 2}));
   EXPECT_DOUBLE_EQ(histogram.snapshot().sum, 116);
+  EXPECT_EQ(histogram.snapshot().n(), 8u);
 }
 
 TEST(Histogram, ThreadsLoseNothing) {

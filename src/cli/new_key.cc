@@ -39,15 +39,15 @@ Error cannot(const std::string& what, const std::string& path) {
   return Error{Code::kIo, path + " " + what, std::strerror(errno), false};
 }
 
-struct KeyFile {
+struct KeysBefore {
   std::string text;  // ends with an end of line, unless it is empty
   struct stat status {};
   bool exists = false;
 };
 
 // What stands there already, if a server would take it.
-Result<KeyFile> read_key_file(const std::string& path) {
-  KeyFile file;
+Result<KeysBefore> read_key_file(const std::string& path) {
+  KeysBefore file;
   file.exists = stat(path.c_str(), &file.status) == 0;
   if (!file.exists && errno == ENOENT) return file;
   const Result<RegularFile> opened = open_regular_file(path);
@@ -63,7 +63,7 @@ Result<KeyFile> read_key_file(const std::string& path) {
   return file;
 }
 
-Result<void> write_key_file(const std::string& path, const KeyFile& before, const std::string& text) {
+Result<void> write_key_file(const std::string& path, const KeysBefore& before, const std::string& text) {
   Result<ScratchFile> scratch = ScratchFile::make(path);
   if (!scratch) return scratch.error();
   const int file = scratch->descriptor();
@@ -91,7 +91,7 @@ Result<void> append(const std::string& given_path, const std::string& line) {
   if (!folder.is_open()) return cannot("cannot be opened", path.parent_path().string());
   // Two at once would each lose the other's line.
   if (flock(folder.number(), LOCK_EX) != 0) return cannot("cannot be locked", path.parent_path().string());
-  const Result<KeyFile> before = read_key_file(path.string());
+  const Result<KeysBefore> before = read_key_file(path.string());
   if (!before) return before.error();
   const std::string text = before->text + line + "\n";
   if (const Result<api::ApiKeys> keys = api::ApiKeys::parse(text); !keys) return keys.error();  // too many

@@ -153,22 +153,15 @@ void add_address(CLI::App& command, ServeSettings& settings) {
   const std::string group = "Address and who may come";
   command.add_option("--host", server.host, "Address to listen at; another than loopback needs --api-key-file")
       ->group(group)
-      ->envname("FERMATA_HOST")
       ->capture_default_str();
-  add_number(command, "--port", server.port, "Port; 0 takes any free one")
-      ->group(group)
-      ->envname("FERMATA_PORT")
-      ->capture_default_str();
+  add_number(command, "--port", server.port, "Port; 0 takes any free one")->group(group)->capture_default_str();
   command.add_option("--allow-host", server.hosts, "Another name in the Host header by which we may be called")
-      ->group(group)
-      ->envname("FERMATA_ALLOW_HOST");
+      ->group(group);
   command.add_option("--allow-origin", server.origins, "Web pages that may call us (CORS), as https://name[:port]")
-      ->group(group)
-      ->envname("FERMATA_ALLOW_ORIGIN");
+      ->group(group);
   add_text(command, "--api-key-file", server.api_key_file,
            "Who may come, with tenant and scopes: lines that 'fermata new-key' makes. Read anew when it changes")
-      ->group(group)
-      ->envname("FERMATA_API_KEY_FILE");
+      ->group(group);
 }
 
 void add_log(CLI::App& command, LogOptions& log) {
@@ -180,36 +173,30 @@ void add_log(CLI::App& command, LogOptions& log) {
                                                   {"off", LogLevel::kOff}};
   add_choice(command, "--log-format", log.format, formats, "Lines of the log on standard error: for people or programs")
       ->group("Log")
-      ->envname("FERMATA_LOG_FORMAT")
       ->capture_default_str();
   add_choice(command, "--log-level", log.level, levels,
              "info: a line for each request; warn: for those refused or failed; debug: for health checks too")
       ->group("Log")
-      ->envname("FERMATA_LOG_LEVEL")
       ->capture_default_str();
 }
 
 void add_waits(CLI::App& command, ServeSettings& settings) {
   add_number(command, "--drain", settings.drain_s, "Seconds that running generations may take to end when stopping",
              {0.0, 86400.0})
-      ->envname("FERMATA_DRAIN")
       ->capture_default_str();
   add_number(command, "--keep-alive", settings.keep_alive_s,
              "Seconds after which a silent stream says that it is there; less than proxies wait", {0.05, 3600.0})
-      ->envname("FERMATA_KEEP_ALIVE")
       ->capture_default_str();
   add_number(command, "--pause-wait", settings.pause_wait_s,
              "Seconds that a request without stream waits through a pause before its 409; less than proxies wait",
              {0.0, 3600.0})
-      ->envname("FERMATA_PAUSE_WAIT")
       ->capture_default_str();
 }
 
 // Every flag is a variable: --log-format is FERMATA_LOG_FORMAT.
 void name_variables(CLI::App& command) {
   for (CLI::Option* option : command.get_options()) {
-    if (option->get_lnames().empty() || !option->get_envname().empty() || option->get_lnames().front() == "help")
-      continue;
+    if (option->get_lnames().empty() || option->get_lnames().front() == "help") continue;
     std::string name = "FERMATA_";
     for (const char c : option->get_lnames().front()) name += c == '-' ? '_' : static_cast<char>(std::toupper(c));
     option->envname(name);
@@ -232,11 +219,9 @@ Command add_serve(CLI::App& app) {
       "runs\n"
       "reads the file anew when it changes, or on SIGHUP; a broken one is refused, and the keys stay as they were.\n"
       "docs/api.md lists what is served.");
-  add_text(*command, "--config", settings->config, "TOML file with these flags as keys; a flag or variable wins")
-      ->envname("FERMATA_CONFIG");
+  add_text(*command, "--config", settings->config, "TOML file with these flags as keys; a flag or variable wins");
   add_address(*command, *settings);
-  command->add_option("--model-name", settings->model_name, "What clients call the model; its own name if left out")
-      ->envname("FERMATA_MODEL_NAME");
+  command->add_option("--model-name", settings->model_name, "What clients call the model; its own name if left out");
   command->add_option("--alias", settings->server.model_aliases, "Another name for it; repeatable");
   add_waits(*command, *settings);
   add_log(*command, settings->log);

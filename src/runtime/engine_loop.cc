@@ -243,7 +243,6 @@ Result<StepStatus> EngineLoop::step(std::span<const Row> rows, std::span<const G
   last_step_ended_ = clock_.now();
   if (!status) stats_.n_steps_failed.fetch_add(1, std::memory_order_relaxed);
   if (!status || last_step_aborted_) return status;
-  stats_.n_steps_done.fetch_add(1, std::memory_order_relaxed);
   stats.seconds.observe((last_step_ended_ - begun).seconds());
   stats.rows.observe(static_cast<double>(rows.size()));
   return status;

@@ -25,7 +25,6 @@ struct StepStats {
 struct LoopStats {
   std::atomic<std::uint64_t> n_steps{0};        // begun
   std::atomic<std::uint64_t> n_steps_ended{0};  // done, aborted or failed
-  std::atomic<std::uint64_t> n_steps_done{0};
   std::atomic<std::uint64_t> n_steps_aborted{0};
   std::atomic<std::uint64_t> n_steps_failed{0};
   std::atomic<std::uint64_t> n_retried_alone{0};  // steps of several that failed

@@ -29,7 +29,7 @@ std::vector<double> token_counts() { return {1, 4, 16, 64, 128, 256, 512, 1024, 
 Labels one(std::string name, std::string_view value) { return {{std::move(name), std::string(value)}}; }
 
 void add_steps(MetricFamilies& families, const LoopStats& s) {
-  const double n_done = static_cast<double>(s.n_steps_done.load());
+  const auto n_done = static_cast<double>(s.decode.seconds.snapshot().n() + s.prefill.seconds.snapshot().n());
   constexpr std::string_view kSteps = "Steps of the engine that ended.";
   families.counter("fermata_steps_total", kSteps, n_done, one("outcome", "done"));
   families.counter("fermata_steps_total", kSteps, static_cast<double>(s.n_steps_aborted.load()),

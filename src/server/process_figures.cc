@@ -43,7 +43,8 @@ ProcessFigures process_figures() {
     const auto ticks_per_s = static_cast<double>(sysconf(_SC_CLK_TCK));
     figures.cpu_s = (field(14) + field(15)) / ticks_per_s;
     figures.n_threads = static_cast<std::uint64_t>(field(20));
-    figures.started_unix_s = boot_unix_s() + field(22) / ticks_per_s;
+    static const double boot_s = boot_unix_s();  // reading it walks over all of /proc/stat
+    figures.started_unix_s = boot_s + field(22) / ticks_per_s;
     figures.n_bytes = static_cast<std::uint64_t>(field(24)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   }
   std::error_code ignored;

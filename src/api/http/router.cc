@@ -71,6 +71,10 @@ void allow(std::string& list, const std::string& method) {
 void Router::add(std::string method, std::string_view pattern, Scope scope, Handler handler, RouteOptions options) {
   Endpoint route{std::move(method), {}, scope, std::move(handler), options};
   for (const std::string_view segment : segments_of(pattern)) route.pattern.emplace_back(segment);
+  add(std::move(route));
+}
+
+void Router::add(Endpoint route) {
   FERMATA_CHECK(!route.pattern.empty() && route.handler);
   for (std::size_t i = 0; i + 1 < route.pattern.size(); ++i) FERMATA_CHECK(route.pattern[i] != "**");
   for (const Endpoint& other : routes_) FERMATA_CHECK(other.method != route.method || other.pattern != route.pattern);

@@ -27,6 +27,7 @@ class Router {
   // Pattern like "/v1/generations/*/pause": `*` stands for one segment that is not empty, `**` (at the end only) for
   // one or more. Where two patterns match, the one whose first different segment is a word wins.
   void add(std::string method, std::string_view pattern, Scope scope, Handler handler, RouteOptions options = {});
+  void add(Endpoint route);
 
   struct Match {
     const Endpoint* route = nullptr;
