@@ -28,25 +28,33 @@ Result<void> Desk::check_model(const Call& call) const {
                false, "model"};
 }
 
+// What the engine has is among them, so it never has to refuse one whose stream has begun.
 Result<void> Desk::check_caps(const Principal& who) const {
   std::size_t n_alive = 0;
   std::size_t n_paused = 0;
-  std::size_t n_waiting = 0;  // of everybody, for the engine
+  std::size_t n_alive_of_all = 0;
+  std::size_t n_waiting_of_all = 0;  // for the engine
   for (const auto& dossier : catalogue_.in_order()) {
-    if (dossier->core_id != kNoGeneration && dossier->recording.state() == State::kQueued) ++n_waiting;
-    if (dossier->owner != who.name || dossier->tenant != who.tenant || dossier->recording.ended()) continue;
+    if (dossier->recording.ended()) continue;
+    ++n_alive_of_all;
+    if (dossier->core_id != kNoGeneration && dossier->recording.state() == State::kQueued) ++n_waiting_of_all;
+    if (dossier->owner != who.name || dossier->tenant != who.tenant) continue;
     ++n_alive;
     if (dossier->recording.state() == State::kPaused) ++n_paused;
   }
-  if (n_waiting >= limits::kWaitingMax)
-    return Error{Code::kBusy, "too many generations are waiting; try again later",
-                 std::to_string(n_waiting) + ", limit " + std::to_string(limits::kWaitingMax), true};
-  if (n_alive >= limits::kAlivePerKeyMax)
-    return Error{Code::kBusy, "this key has too many generations; end some or wait",
-                 std::to_string(n_alive) + ", limit " + std::to_string(limits::kAlivePerKeyMax), true};
-  if (n_paused >= limits::kPausedPerKeyMax)
-    return Error{Code::kBusy, "this key has too many paused generations; resume or cancel some",
-                 std::to_string(n_paused) + ", limit " + std::to_string(limits::kPausedPerKeyMax), true};
+  struct Cap {
+    std::size_t n;
+    std::size_t n_max;
+    const char* message;
+  };
+  for (const Cap& cap : {
+           Cap{n_waiting_of_all, limits::kWaitingMax, "too many generations are waiting; try again later"},
+           Cap{n_alive_of_all, limits::kGenerationsMax, "too many generations are alive; try again later"},
+           Cap{n_alive, limits::kAlivePerKeyMax, "this key has too many generations; end some or wait"},
+           Cap{n_paused, limits::kPausedPerKeyMax, "this key has too many paused generations; resume or cancel some"},
+       })
+    if (cap.n >= cap.n_max)
+      return Error{Code::kBusy, cap.message, std::to_string(cap.n) + ", limit " + std::to_string(cap.n_max), true};
   return {};
 }
 

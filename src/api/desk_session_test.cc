@@ -225,6 +225,24 @@ TEST_F(SessionTest, ACapHoldsForThoseThatComeAtOnce) {
   EXPECT_EQ(desk_.n_alive(), limits::kAlivePerKeyMax);
 }
 
+// Before the first byte of its stream: the engine would refuse it behind the 200.
+TEST_F(SessionTest, WhatAllKeysHaveIsCapped) {
+  const auto waiting = [&](const Principal& who) {
+    Call next = call();
+    next.fermata.session = who.name;
+    next.fermata.on_new_message = OnNewMessage::kQueue;
+    return desk_.open(next, who, "a");
+  };
+  for (const char* name : {"one", "other"})
+    for (std::size_t i = 0; i < limits::kAlivePerKeyMax; ++i)
+      ASSERT_TRUE(run(waiting(of_tenant("", name))).has_value()) << i;
+  ASSERT_EQ(desk_.n_alive(), limits::kGenerationsMax);
+  const auto refused = run(waiting(of_tenant("", "third")));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Code::kBusy);
+  EXPECT_EQ(refused.error().message, "too many generations are alive; try again later");
+}
+
 TEST_F(DeskTest, WhoWaitsForItsSessionAndAskedForAPauseIsHeldWhenItsClientGoes) {
   Call queued = call(5);
   queued.fermata.session = "s";

@@ -16,7 +16,6 @@ static_assert(kEventsPerTokenMax * 8 <= kEventRingMax, "a reader must be allowed
 
 // --- generations
 inline constexpr std::size_t kGenerationsMax = 4096;  // queued, running, paused, not yet forgotten
-inline constexpr std::size_t kQueuedMax = 1024;       // of them waiting for admission
 inline constexpr std::size_t kEndedKept = 4096;       // finished ones whose end can still be asked for
 inline constexpr std::int32_t kTokensMax = 1 << 20;   // of one generation, prompt included
 inline constexpr std::int64_t kUnheardEndMs =
@@ -156,6 +155,7 @@ inline constexpr std::size_t kStreamPieceBytesMax = 64 * 1024;  // of one write,
 inline constexpr std::int64_t kKeepAliveMs = 15'000;            // of silence on a stream; a flag sets another
 inline constexpr std::int64_t kPauseWaitMs = 60'000;  // who asked for no stream waits through a pause; likewise
 inline constexpr std::size_t kWaitingMax = 768;  // begun and not admitted, of all: refused before it replaces anything
-static_assert(kAlivePerKeyMax <= kGenerationsMax && kWaitingMax < kQueuedMax);
+static_assert(kAlivePerKeyMax < kGenerationsMax, "one key must not keep out all others");
+static_assert(kWaitingMax < kWorkCallsMax, "those that may come at once fit into the mailbox");
 
 }  // namespace fermata::limits

@@ -75,13 +75,10 @@ bool EngineLoop::in_flight(GenerationId id) const {
 void EngineLoop::on(Submit& submit, Instant asked) {
   Live& live = roster_.add(Live(std::move(submit.generation), std::move(submit.events)));
   live.arrival = live.last_planned = asked;
-  const bool too_many = roster_.size() > limits::kGenerationsMax;
-  if (too_many || roster_.n_queued() > limits::kQueuedMax)
+  if (roster_.size() > options_.n_generations_max)
     end(live, EndReason::kError,
-        {Code::kBusy,
-         too_many ? "too many generations are alive; try again later"
-                  : "too many generations are waiting; try again later",
-         "limit " + std::to_string(too_many ? limits::kGenerationsMax : limits::kQueuedMax), true});
+        {Code::kBusy, "too many generations are alive; try again later",
+         "limit " + std::to_string(options_.n_generations_max), true});
 }
 
 void EngineLoop::on(Pause& pause, Instant asked) {

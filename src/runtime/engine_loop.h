@@ -26,6 +26,7 @@ struct LoopOptions {
   Duration no_progress_timeout = milliseconds(limits::kNoProgressTimeoutMs);
   std::int32_t n_page_tokens = limits::kPageTokens;
   std::size_t page_bytes_max = limits::kPageBytesMax;
+  std::size_t n_generations_max = limits::kGenerationsMax;
 };
 
 // The engine thread's work: drain, plan, step, sample, fold, emit. The only place that changes generations and the

@@ -1,6 +1,5 @@
 #include "runtime/roster.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -37,11 +36,6 @@ std::optional<Status> Roster::ended(GenerationId id) const {
   const auto place = ended_.find(id);
   if (place == ended_.end()) return std::nullopt;
   return place->second;
-}
-
-std::size_t Roster::n_queued() const {
-  return static_cast<std::size_t>(
-      std::count_if(lives_.begin(), lives_.end(), [](const auto& entry) { return entry.second.is(State::kQueued); }));
 }
 
 void Roster::for_each(const std::function<void(Live&)>& visit) {

@@ -23,7 +23,6 @@ class Roster {
   Live* find(GenerationId id);
   std::optional<Status> ended(GenerationId id) const;
   std::size_t size() const { return lives_.size(); }
-  std::size_t n_queued() const;
 
   void for_each(const std::function<void(Live&)>& visit);
   void for_each(const std::function<void(const Live&)>& visit) const;

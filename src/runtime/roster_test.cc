@@ -30,7 +30,7 @@ TEST_F(RosterTest, KeepsTheOrderOfArrival) {
   std::vector<std::uint64_t> seen;
   roster_.for_each([&](Live& live) { seen.push_back(raw(live.generation->id())); });
   EXPECT_EQ(seen, (std::vector<std::uint64_t>{1, 2, 3}));
-  EXPECT_EQ(roster_.n_queued(), 3u);
+  EXPECT_EQ(roster_.size(), 3u);
   EXPECT_EQ(roster_.find(GenerationId{9}), nullptr);
 }
 

@@ -117,7 +117,7 @@ void Simulation::flood() {
   tiny.prompt = requests_->prompt(2);
   tiny.n_tokens_max = 1;
   for (int round = 0; round < 2; ++round) {
-    for (std::size_t i = 0; i < limits::kQueuedMax / 2 + 20; ++i) submit(tiny, 16);
+    for (std::size_t i = 0; i < loop_options_.n_generations_max / 2 + 20; ++i) submit(tiny, 16);
     turn();
   }
   for (const auto& client : clients_) cancel(client->id, EndReason::kCancelled);

@@ -60,7 +60,7 @@ constexpr std::array kRequired{
     Required{"refused: resume, wrong state", 5},
     Required{"refused: inspect, wrong state", 5},
     Required{"refused: mailbox busy", 400},
-    Required{"refused: queue busy", 400},
+    Required{"refused: too many", 400},
     // --- steps
     Required{"step aborted: prefill", 5},
     Required{"step aborted: decode alone", 5},

@@ -194,7 +194,7 @@ void Watch::check_cut_short(const FinishEvent& finish, Instant now) {
   if (finish.reason == EndReason::kError) {
     coverage_->count(finish.error.code == Code::kEngine    ? "error: engine"
                      : finish.error.code == Code::kNoCells ? "error: no cells"
-                     : finish.error.code == Code::kBusy    ? "refused: queue busy"
+                     : finish.error.code == Code::kBusy    ? "refused: too many"
                                                            : "error: other");
     return;
   }

@@ -55,6 +55,7 @@ Simulation::Simulation(const SimulationOptions& options, Coverage& coverage)
   loop_options_.plan = random_limits(random_);
   loop_options_.n_page_tokens = random_.pick(std::vector<std::int32_t>{1, 3, 8, 16, 64});
   if (random_.chance(0.15)) loop_options_.page_bytes_max = static_cast<std::size_t>(random_.between(0, 4000));
+  loop_options_.n_generations_max = 1000;  // so that a flood reaches it soon
   loop_ = std::make_unique<EngineLoop>(*engine_, clock_, loop_options_);
   requests_ = std::make_unique<RequestMaker>(random_, engine_->info(), model_);
   poll_chance_ = random_.pick(std::vector<double>{0, 0.05, 0.2});
