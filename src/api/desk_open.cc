@@ -24,7 +24,7 @@ Result<void> Desk::check_model(const Call& call) const {
   if (call.model.empty() || call.model == options_.model_name ||
       std::find(aliases.begin(), aliases.end(), call.model) != aliases.end())
     return {};
-  return Error{Code::kNotFound, "there is no such model here; this server has " + options_.model_name, call.model,
+  return Error{Code::kModelNotFound, "there is no such model here; this server has " + options_.model_name, call.model,
                false, "model"};
 }
 

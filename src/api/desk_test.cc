@@ -309,10 +309,10 @@ TEST_F(DeskTest, ADrainingDeskTakesNoMore) {
 TEST_F(DeskTest, BadRequestsLeaveNothingBehind) {
   Call other_model = call();
   other_model.model = "gpt-x";
-  EXPECT_EQ(run(desk_.open(other_model, {}, "a")).error().code, Code::kNotFound);
+  EXPECT_EQ(run(desk_.open(other_model, {}, "a")).error().code, Code::kModelNotFound);
   Call too_long = call();
   too_long.prompt_tokens.assign((1 << 17) + 1, TokenId{1});
-  EXPECT_EQ(run(desk_.open(too_long, {}, "a")).error().code, Code::kTooLarge);
+  EXPECT_EQ(run(desk_.open(too_long, {}, "a")).error().code, Code::kContextLength);
   Call chat = call();
   chat.route = Route::kChat;
   EXPECT_EQ(run(desk_.open(chat, {}, "a")).error().code, Code::kUnsupported);

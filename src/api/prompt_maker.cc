@@ -40,8 +40,8 @@ std::size_t n_work(const Call& call) {
 Result<void> PromptMaker::check_bytes(std::size_t n_bytes, std::string_view field) const {
   const std::size_t n_tokens_min = n_bytes / n_token_bytes_max_;
   if (n_tokens_min <= static_cast<std::size_t>(core_.info().n_cells)) return {};
-  return Error{Code::kTooLarge,
-               "a prompt of " + std::to_string(n_bytes) + " bytes has more tokens than the pool (" +
+  return Error{Code::kContextLength,
+               "prompt is too long: its " + std::to_string(n_bytes) + " bytes have more tokens than the pool (" +
                    std::to_string(core_.info().n_cells) + "); shorten it",
                "at least " + std::to_string(n_tokens_min) + " tokens", false, std::string(field)};
 }

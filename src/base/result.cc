@@ -6,7 +6,9 @@ std::string_view to_string(Code code) {
   switch (code) {
     case Code::kInvalidArgument: return "invalid_argument";
     case Code::kTooLarge: return "too_large";
+    case Code::kContextLength: return "context_length_exceeded";
     case Code::kNotFound: return "not_found";
+    case Code::kModelNotFound: return "model_not_found";
     case Code::kWrongState: return "wrong_state";
     case Code::kBusy: return "busy";
     case Code::kNoCells: return "no_cells";

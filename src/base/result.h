@@ -14,16 +14,18 @@ namespace fermata {
 enum class Code {
   kInvalidArgument,  // the request can never work as written
   kTooLarge,         // a stated limit was passed; the message carries both figures
+  kContextLength,    // prompt and answer have more tokens than there is room for
   kNotFound,
-  kWrongState,   // the generation is in a state that does not allow this
-  kBusy,         // a bounded queue is full; try later
-  kNoCells,      // the KV pool cannot hold it now
-  kNoSequences,  // all sequence ids are taken
-  kGrammar,      // the grammar is malformed, or allows no token
-  kAborted,      // an interrupt ended the work before it was done
-  kUnsupported,  // this build, backend or model cannot do it
-  kModel,        // the model file is missing, damaged or of a kind we cannot run
-  kEngine,       // the engine failed in a way no request is to blame for
+  kModelNotFound,  // a request names a model that is not served
+  kWrongState,     // the generation is in a state that does not allow this
+  kBusy,           // a bounded queue is full; try later
+  kNoCells,        // the KV pool cannot hold it now
+  kNoSequences,    // all sequence ids are taken
+  kGrammar,        // the grammar is malformed, or allows no token
+  kAborted,        // an interrupt ended the work before it was done
+  kUnsupported,    // this build, backend or model cannot do it
+  kModel,          // the model file is missing, damaged or of a kind we cannot run
+  kEngine,         // the engine failed in a way no request is to blame for
   kIo,
   // --- at the border to clients
   kUnauthenticated,  // no key, or an unknown one

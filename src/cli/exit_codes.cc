@@ -25,11 +25,13 @@ ExitCode exit_code_for(Code code) {
   switch (code) {
     case Code::kInvalidArgument:
     case Code::kTooLarge:
+    case Code::kContextLength:
     case Code::kGrammar: return kUsage;
     case Code::kModel:
     case Code::kUnsupported: return kNoModel;
     case Code::kEngine: return kEngineStuck;
     case Code::kNotFound:
+    case Code::kModelNotFound:
     case Code::kWrongState:
     case Code::kBusy:
     case Code::kNoCells:

@@ -38,7 +38,7 @@ Result<void> check_prompt(const std::vector<TokenId>& prompt, const Vocabulary& 
   return {};
 }
 
-// Replaces n_tokens_max = -1 by what fits.
+// Replaces n_tokens_max = -1 by what fits. LangChain knows what has no room by the words "prompt is too long".
 Result<void> fit_lengths(Request& request, const EngineInfo& info) {
   if (request.n_tokens_max < -1)
     return Error{Code::kInvalidArgument, "max_tokens must be -1 (as many as fit) or more",
@@ -48,13 +48,14 @@ Result<void> fit_lengths(Request& request, const EngineInfo& info) {
   const auto n_prompt = static_cast<std::int64_t>(request.prompt.size());
   const std::int64_t n_left = room.n_tokens - n_prompt;
   if (n_left < (request.n_tokens_max == 0 ? 0 : 1))
-    return Error{Code::kTooLarge,
-                 "prompt of " + tokens_in_words(n_prompt) + " leaves no room in " + room_in_words + "; shorten it",
-                 "n_prompt " + std::to_string(n_prompt) + ", limit " + std::to_string(room.n_tokens), false, "prompt"};
+    return Error{
+        Code::kContextLength,
+        "prompt is too long: its " + tokens_in_words(n_prompt) + " leave no room in " + room_in_words + "; shorten it",
+        "n_prompt " + std::to_string(n_prompt) + ", limit " + std::to_string(room.n_tokens), false, "prompt"};
   if (request.n_tokens_max > n_left)
-    return Error{Code::kTooLarge,
-                 "prompt of " + tokens_in_words(n_prompt) + " and max_tokens of " +
-                     std::to_string(request.n_tokens_max) + " do not fit together in " + room_in_words,
+    return Error{Code::kContextLength,
+                 "prompt is too long for a max_tokens of " + std::to_string(request.n_tokens_max) + ": with its " +
+                     tokens_in_words(n_prompt) + " that does not fit in " + room_in_words,
                  "n_prompt " + std::to_string(n_prompt) + ", max_tokens " + std::to_string(request.n_tokens_max) +
                      ", limit " + std::to_string(room.n_tokens) + ", room for " + std::to_string(n_left),
                  false, "max_tokens"};

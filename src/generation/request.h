@@ -46,10 +46,10 @@ class ValidRequest {
 };
 
 // Refuses, naming field and both figures: an empty prompt, tokens outside the vocabulary, a prompt that leaves no room
-// for one more token, prompt and n_tokens_max that do not fit together in the pool or the model's context (kTooLarge),
-// stop strings that are empty, too long, too many or not UTF-8, a negative pause_at, more n_top_logprobs than the
-// limit, a timeout of nothing, sampling fields out of range, a bad grammar. A pause_at that the generation ends before
-// is no error. Thread-safe.
+// for one more token, prompt and n_tokens_max that do not fit together in the pool or the model's context
+// (kContextLength), stop strings that are empty, too long, too many or not UTF-8, a negative pause_at, more
+// n_top_logprobs than the limit, a timeout of nothing, sampling fields out of range, a bad grammar. A pause_at that the
+// generation ends before is no error. Thread-safe.
 Result<ValidRequest> validate(Request request, const EngineInfo& info, const Vocabulary& vocabulary,
                               const SamplerFactory& samplers);
 

@@ -138,7 +138,7 @@ TEST_F(CoreTest, BadInputIsRefusedBeforeTheEngineHearsOfIt) {
   Core core(engine(16), clock_);
   const auto refused = core.submit(request(1, 1000));
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code, Code::kTooLarge);
+  EXPECT_EQ(refused.error().code, Code::kContextLength);
   EXPECT_EQ(core.stats().n_steps.load(), 0u);
 }
 

@@ -5,6 +5,7 @@ import threading
 
 import openai
 import pytest
+from langchain_core.exceptions import ContextOverflowError
 from langchain_openai import ChatOpenAI
 from langchain_openai.chat_models import _client_utils
 
@@ -48,6 +49,11 @@ class KeepAlives:
         assert self.seen < self.n + 100, "it does not go on"
         if self.seen == self.n:
             self.then()
+
+
+def test_a_prompt_without_room_is_what_langchain_calls_so(pulsing):
+    with pytest.raises(ContextOverflowError):
+        model(pulsing, max_tokens=1_000_000_000).invoke("Hello")
 
 
 def test_invoke(pulsing, undisturbed):

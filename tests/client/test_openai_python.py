@@ -29,7 +29,24 @@ def test_models(client):
     assert client.models.retrieve("gpt-4o").id  # an alias
     with pytest.raises(openai.NotFoundError) as refused:
         client.models.retrieve("another")
-    assert refused.value.code == "not_found" and "tiny" in refused.value.message
+    assert refused.value.code == "model_not_found" and "tiny" in refused.value.message
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("asked, param", [({"messages": [{"role": "user", "content": "word " * 200_000}]}, "messages"),
+                                          ({"messages": HELLO, "max_tokens": 1_000_000_000}, "max_tokens")])
+def test_what_has_no_room_has_the_code_that_clients_look_for(client, stream, asked, param):
+    with pytest.raises(openai.BadRequestError) as refused:
+        client.chat.completions.create(model="tiny", stream=stream, **asked)
+    assert (refused.value.code, refused.value.type) == ("context_length_exceeded", "invalid_request_error")
+    assert refused.value.param == param
+
+
+def test_a_model_that_is_not_served(client):
+    with pytest.raises(openai.NotFoundError) as refused:
+        client.chat.completions.create(model="another", messages=HELLO)
+    assert (refused.value.code, refused.value.type) == ("model_not_found", "invalid_request_error")
+    assert refused.value.param == "model" and "tiny" in refused.value.message
 
 
 def test_chat_streamed_is_chat_whole(client):

@@ -221,7 +221,7 @@ def test_too_long_is_400_with_both_counts(fake, n_prompt, status, stream):
     answer = fake.post("/v1/completions", {"prompt": [97] * n_prompt, "stream": stream})
     assert answer.status == status
     if status == 400:
-        assert answer.error["code"] == "too_large"
+        assert (answer.error["code"], answer.error["type"]) == ("context_length_exceeded", "invalid_request_error")
         assert str(n_prompt) in answer.error["message"] and "512" in answer.error["message"]
         assert not answer.headers["content-type"].startswith("text/event-stream")
 

@@ -25,7 +25,9 @@ constexpr std::string_view kServer = "server_error";
 constexpr std::array kRows{
     Row{Code::kInvalidArgument, 400, kInvalid, {}, Retry::kNever},
     Row{Code::kTooLarge, 400, kInvalid, {}, Retry::kNever},
+    Row{Code::kContextLength, 400, kInvalid, {}, Retry::kNever},
     Row{Code::kNotFound, 404, kInvalid, {}, Retry::kNever},
+    Row{Code::kModelNotFound, 404, kInvalid, {}, Retry::kNever},
     Row{Code::kWrongState, 409, kInvalid, {}, Retry::kNever},
     Row{Code::kBusy, 429, "rate_limit_error", {}, Retry::kLater},
     Row{Code::kNoCells, 503, kServer, "overloaded", Retry::kLater},

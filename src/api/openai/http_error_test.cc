@@ -25,7 +25,8 @@ TEST(HttpError, StatusesOfTheWire) {
       {Code::kForbidden, 403},       {Code::kWrongHost, 421},      {Code::kUnauthenticated, 401},
       {Code::kMediaType, 415},       {Code::kMethod, 405},         {Code::kGone, 410},
       {Code::kStale, 409},           {Code::kAlreadyResumed, 409}, {Code::kPaused, 409},
-      {Code::kIdempotency, 422},     {Code::kDraining, 503},
+      {Code::kIdempotency, 422},     {Code::kDraining, 503},       {Code::kModelNotFound, 404},
+      {Code::kContextLength, 400},
   };
   for (const auto& [code, status] : expected) EXPECT_EQ(http_status(Error{code, "m", ""}), status) << to_string(code);
   EXPECT_EQ(http_status(Error{Code::kTooLarge, "m", "", false, std::string(kWholeBody)}), 413);
