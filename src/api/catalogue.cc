@@ -6,6 +6,21 @@
 #include "base/limits.h"
 
 namespace fermata::api {
+namespace {
+
+static_assert(limits::kFinishedKeptMs % 60'000 == 0, "said in minutes");
+// What an error says of ended generations.
+std::string kept_in_words() {
+  return "an ended one is kept for " + std::to_string(limits::kFinishedKeptMs / 60'000) + " minutes, " +
+         std::to_string(limits::kFinishedKept) + " of them at most";
+}
+
+Error gone(std::string_view what, std::string_view name) {
+  return {Code::kGone, std::string(what) + " ended and is no longer kept: " + kept_in_words(), std::string(name),
+          false};
+}
+
+}  // namespace
 
 void Catalogue::file(const Entry& dossier) {
   by_id_[dossier->id()] = dossier;
@@ -16,7 +31,7 @@ void Catalogue::file(const Entry& dossier) {
 // ------------------------------------------------------------------------------------------------------------- finding
 
 Result<Catalogue::Entry> Catalogue::find(std::string_view name, const Principal& who) const {
-  const Error unknown{Code::kNotFound, "there is no such generation", std::string(name), false};
+  const Error unknown = unknown_generation(name, who);
   std::string id(name);
   if (name.starts_with(kClientPrefix)) {
     const auto entry = by_client_id_.find({who.tenant, std::string(name.substr(kClientPrefix.size()))});
@@ -30,14 +45,25 @@ Result<Catalogue::Entry> Catalogue::find(std::string_view name, const Principal&
     if (place->second->tenant != who.tenant) return unknown;
     return place->second;
   }
-  if (is_forgotten(id, who))
-    return Error{Code::kGone, "the generation ended and is no longer kept", std::string(name), false};
+  if (is_forgotten(id, who)) return gone("the generation", name);
   return unknown;
+}
+
+Error Catalogue::unknown_generation(std::string_view name, const Principal& who) const {
+  std::string message = "there is no such generation; ";
+  if (by_client_id_.contains({who.tenant, std::string(name)}))
+    message += "a client_id is named " + std::string(kClientPrefix) + "ID, here " + std::string(kClientPrefix) +
+               std::string(name);
+  else
+    message += kept_in_words() + ", and none outlives the server";
+  return {Code::kNotFound, std::move(message), std::string(name), false};
 }
 
 Result<Catalogue::Entry> Catalogue::find_pause(std::string_view pause_id, const Principal& who) const {
   const Error unknown{Code::kNotFound, "there is no such pause", std::string(pause_id), false, "pause_id"};
   const auto entry = by_pause_.find(pause_id);
+  if (entry == by_pause_.end() && forgotten_pauses_.contains({who.tenant, std::string(pause_id)}))
+    return gone("the generation of this pause", pause_id);
   if (entry == by_pause_.end()) return unknown;
   Result<Entry> found = find(entry->second, who);
   if (!found && found.error().code == Code::kNotFound) return unknown;
@@ -80,20 +106,25 @@ void Catalogue::forget_if(const std::function<bool(const Entry&)>& is_over) {
 // By its own names: a walk over all names for each that goes would hold up everybody.
 void Catalogue::forget_names(const Dossier& dossier) {
   const std::string id = dossier.id();
-  for (const PauseTicket& ticket : dossier.recording.tickets()) by_pause_.erase(ticket.id);
+  for (const PauseTicket& ticket : dossier.recording.tickets()) {
+    by_pause_.erase(ticket.id);
+    // Of those that the server makes and ends there may be thousands, which nobody resumes by their names.
+    if (interrupt_class(ticket.record.reason) != InterruptClass::kResource)
+      forgotten_pauses_.note({dossier.tenant, ticket.id});
+  }
   const auto named = by_client_id_.find({dossier.tenant, dossier.client_id});
   if (named != by_client_id_.end() && named->second == id) by_client_id_.erase(named);
-  note_forgotten({dossier.tenant, id});
-  if (!dossier.client_id.empty()) note_forgotten({dossier.tenant, std::string(kClientPrefix) + dossier.client_id});
+  forgotten_.note({dossier.tenant, id});
+  if (!dossier.client_id.empty()) forgotten_.note({dossier.tenant, std::string(kClientPrefix) + dossier.client_id});
   by_id_.erase(id);
 }
 
-void Catalogue::note_forgotten(Name name) {
-  if (!forgotten_.insert(name).second) return;
-  forgotten_order_.push_back(std::move(name));
-  if (forgotten_order_.size() <= limits::kForgottenIdsMax) return;
-  forgotten_.erase(forgotten_order_.front());
-  forgotten_order_.pop_front();
+void Catalogue::Forgotten::note(Name name) {
+  if (!names_.insert(name).second) return;
+  in_order_.push_back(std::move(name));
+  if (in_order_.size() <= limits::kForgottenIdsMax) return;
+  names_.erase(in_order_.front());
+  in_order_.pop_front();
 }
 
 }  // namespace fermata::api

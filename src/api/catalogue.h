@@ -41,15 +41,26 @@ class Catalogue {
 
  private:
   using Name = std::pair<std::string, std::string>;  // tenant, name
+  // Names of what is no longer kept: the last limits::kForgottenIdsMax of them.
+  class Forgotten {
+   public:
+    void note(Name name);
+    bool contains(const Name& name) const { return names_.contains(name); }
+
+   private:
+    std::set<Name> names_;
+    std::deque<Name> in_order_;
+  };
+
+  Error unknown_generation(std::string_view name, const Principal& who) const;
   void forget_names(const Dossier& dossier);
-  void note_forgotten(Name name);
 
   std::map<std::string, Entry, std::less<>> by_id_;  // gen_…
   std::deque<Entry> in_order_;
   std::map<Name, std::string> by_client_id_;                  // client id -> gen_…
   std::map<std::string, std::string, std::less<>> by_pause_;  // pau_… -> gen_…
-  std::set<Name> forgotten_;                                  // gen_… or client:…
-  std::deque<Name> forgotten_order_;
+  Forgotten forgotten_;                                       // gen_… or client:…
+  Forgotten forgotten_pauses_;                                // pau_…
 };
 
 }  // namespace fermata::api

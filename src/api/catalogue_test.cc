@@ -59,6 +59,42 @@ TEST_F(CatalogueTest, WhatIsForgottenIsGoneByEachOfItsNames) {
   EXPECT_EQ(catalogue_.all(who_), std::vector{second});
 }
 
+TEST_F(CatalogueTest, AClientIdWithoutItsPrefixIsToldOf) {
+  filed("1", "mine");
+  const Error mine = catalogue_.find("mine", who_).error();
+  EXPECT_EQ(mine.code, Code::kNotFound);
+  EXPECT_NE(mine.message.find("a client_id is named client:ID, here client:mine"), std::string::npos) << mine.message;
+  EXPECT_EQ(catalogue_.find("mine", other_).error().message.find("client:"), std::string::npos) << "another tenant's";
+  EXPECT_EQ(catalogue_.find("yours", who_).error().message.find("client:"), std::string::npos);
+}
+
+TEST_F(CatalogueTest, WhatIsNotThereSaysHowLongThingsAre) {
+  catalogue_.forget(filed("1"));
+  for (const char* name : {"gen_1", "gen_2"}) {
+    const std::string message = catalogue_.find(name, who_).error().message;
+    EXPECT_NE(message.find("60 minutes"), std::string::npos) << message;
+    EXPECT_NE(message.find("2000"), std::string::npos) << message;
+  }
+}
+
+TEST_F(CatalogueTest, APauseIsGoneWithItsGeneration) {
+  const auto dossier = filed("1");
+  for (const WaitReason reason : {WaitReason::kUser, WaitReason::kSlowReader}) {
+    PauseRecord record;
+    record.reason = reason;
+    dossier->recording.take({0, {}, StateEvent{State::kPaused, reason, record}});
+    catalogue_.name_pause(dossier->recording.tickets().back().id, *dossier);
+  }
+  const std::string users = dossier->recording.tickets()[0].id;
+  const std::string servers = dossier->recording.tickets()[1].id;
+  catalogue_.forget(dossier);
+  EXPECT_EQ(catalogue_.find_pause(users, who_).error().code, Code::kGone);
+  EXPECT_EQ(catalogue_.find_pause(users, other_).error().code, Code::kNotFound);
+  EXPECT_EQ(catalogue_.find_pause(servers, who_).error().code, Code::kNotFound) << "there may be thousands of these";
+  for (std::size_t i = 0; i <= limits::kForgottenIdsMax; ++i) catalogue_.forget(filed("x" + std::to_string(i)));
+  EXPECT_EQ(catalogue_.find_pause(users, who_).error().code, Code::kGone) << "generations do not push it out";
+}
+
 TEST_F(CatalogueTest, OnlySoManyAreKnownAsGone) {
   for (std::size_t i = 0; i <= limits::kForgottenIdsMax; ++i) catalogue_.forget(filed(std::to_string(i)));
   EXPECT_EQ(catalogue_.find("gen_0", who_).error().code, Code::kNotFound);

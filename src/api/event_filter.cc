@@ -6,15 +6,6 @@
 #include "api/respond.h"
 
 namespace fermata::api {
-namespace {
-
-std::string all_types() {
-  std::string words;
-  for (const std::string_view type : kEntryTypes) words += (words.empty() ? "" : ", ") + std::string(type);
-  return words;
-}
-
-}  // namespace
 
 Result<EventFilter> EventFilter::parse(const HttpRequest& request) {
   EventFilter filter;
@@ -26,7 +17,7 @@ Result<EventFilter> EventFilter::parse(const HttpRequest& request) {
     const std::size_t end = std::min(types.find(',', begin), types.size());
     const std::string type = types.substr(begin, end - begin);
     if (std::find(kEntryTypes.begin(), kEntryTypes.end(), type) == kEntryTypes.end())
-      return invalid("types", "types must be some of " + all_types() + ", with commas", type);
+      return no_such_word("types", type, kEntryTypes);
     filter.types_.insert(type);
     begin = end + 1;
   }

@@ -12,8 +12,9 @@ Result<PageCall> parse_page(const HttpRequest& request, std::string_view order_o
   const Result<std::int64_t> limit =
       number_parameter(request, "limit", limits::kListPageDefault, 1, limits::kListPageMax);
   if (!limit) return limit.error();
+  static constexpr std::string_view kOrders[] = {"asc", "desc"};
+  if (const Result<void> known = check_word(request, "order", kOrders); !known) return known.error();
   const std::string order = request.parameter("order").value_or(std::string(order_otherwise));
-  if (order != "asc" && order != "desc") return invalid("order", "order must be asc or desc", order);
   return PageCall{static_cast<std::size_t>(*limit), order == "desc", request.parameter("after")};
 }
 

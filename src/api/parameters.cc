@@ -34,6 +34,8 @@ Handler checked(std::vector<std::string> known, Handler handler) {
 Result<void> check_parameters(const HttpRequest& request, std::span<const std::string> known) {
   for (const auto& [name, value] : request.query)
     if (std::find(known.begin(), known.end(), name) == known.end()) return unknown_parameter(name, known);
+  if (request.repeated)
+    return invalid(*request.repeated, "parameter " + *request.repeated + " stands there more than once; give it once");
   return {};
 }
 

@@ -9,7 +9,7 @@
 namespace fermata::api {
 
 // A query parameter that is none of `known` is kInvalidArgument that names it, and those that there are: one that is
-// misspelt must not be lost in silence.
+// misspelt must not be lost in silence. Nor must the value of one that comes twice.
 Result<void> check_parameters(const HttpRequest& request, std::span<const std::string> known);
 
 // Adds the endpoints of `own` to `router`, each with this check before its handler. What parameters there are, an

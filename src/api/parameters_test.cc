@@ -41,6 +41,15 @@ TEST(Parameters, OneThatThereIsNotIsNamedWithThoseThatThereAre) {
   EXPECT_LT(long_one.message.size(), 200u) << "an error does not give back all that came";
 }
 
+TEST(Parameters, OneThatComesTwiceIsNamed) {
+  HttpRequest twice = asking({{"from", "1"}, {"limit", "5"}});
+  twice.repeated = "limit";
+  const std::vector<std::string> known{"from", "limit"};
+  EXPECT_EQ(check_parameters(twice, known).error().field, "limit");
+  twice.query["x"] = "";
+  EXPECT_EQ(check_parameters(twice, known).error().field, "x") << "what there is not comes first";
+}
+
 // What calls do with them is tried over sockets, in tests/client/test_openapi.py.
 TEST(Parameters, OfACallAreThoseItIsDescribedWith) {
   boost::asio::io_context io;

@@ -1,6 +1,9 @@
 #include "api/respond.h"
 
+#include <algorithm>
 #include <charconv>
+
+#include "base/nearest.h"
 
 namespace fermata::api {
 
@@ -39,6 +42,20 @@ Result<std::int64_t> number_parameter(const HttpRequest& request, std::string_vi
   return invalid(name,
                  std::string(name) + " must be a number from " + std::to_string(least) + " to " + std::to_string(most),
                  *text);
+}
+
+Result<void> check_word(const HttpRequest& request, std::string_view name, std::span<const std::string_view> known) {
+  const std::optional<std::string> value = request.parameter(name);
+  if (!value || std::find(known.begin(), known.end(), *value) != known.end()) return {};
+  return no_such_word(name, *value, known);
+}
+
+Error no_such_word(std::string_view name, const std::string& value, std::span<const std::string_view> known) {
+  std::string message = std::string(name) + " must be one of";
+  for (const std::string_view& word : known) message += (&word == &known.front() ? " " : ", ") + std::string(word);
+  if (const std::string_view hint = nearest(value, known); !hint.empty())
+    message += "; did you mean " + std::string(hint) + "?";
+  return invalid(name, std::move(message), value);
 }
 
 Error invalid(std::string_view field, std::string message, std::string detail) {

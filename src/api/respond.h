@@ -2,6 +2,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,11 @@ inline boost::asio::awaitable<void> refuse(Exchange& exchange, const Error& erro
 // The value of a query parameter within bounds; kInvalidArgument that names it.
 Result<std::int64_t> number_parameter(const HttpRequest& request, std::string_view name, std::int64_t otherwise,
                                       std::int64_t least, std::int64_t most);
+
+// Whether the value of a query parameter, if it is there, is one of `known`; kInvalidArgument that names it, them and
+// the nearest.
+Result<void> check_word(const HttpRequest& request, std::string_view name, std::span<const std::string_view> known);
+Error no_such_word(std::string_view name, const std::string& value, std::span<const std::string_view> known);
 
 // What stands at the first `*` of the route's pattern.
 inline std::string_view name_in_path(const HttpRequest& request) { return request.parts.front(); }

@@ -39,15 +39,24 @@ bool fits(const HttpRequest& request, const Dossier& dossier) {
   return !tag || std::find(tags.begin(), tags.end(), *tag) != tags.end();
 }
 
-Result<void> check_state(const HttpRequest& request) {
-  const std::string state = request.parameter("state").value_or(std::string(to_string(State::kQueued)));
-  for (std::size_t i = 0; i < kStates; ++i)
-    if (state == to_string(static_cast<State>(i))) return {};
-  return invalid("state", "state must be one of docs/states.md", state);
+// Names of the values from `first` on, of an enum with n values.
+template <class Enum>
+void add_words(std::vector<std::string_view>& words, Enum first, std::size_t n) {
+  for (auto i = static_cast<std::size_t>(first); i < n; ++i) words.push_back(to_string(static_cast<Enum>(i)));
+}
+
+// A misspelt state or reason is that of nobody.
+Result<void> check_words(const HttpRequest& request) {
+  std::vector<std::string_view> states, reasons;
+  add_words(states, State::kQueued, kStates);
+  add_words(reasons, WaitReason::kQueue, kWaitReasons);
+  add_words(reasons, EndReason::kStop, kEndReasons);
+  if (const Result<void> state = check_word(request, "state", states); !state) return state;
+  return check_word(request, "reason", reasons);
 }
 
 HttpResponse list(Desk& desk, const HttpRequest& request) {
-  if (const Result<void> state = check_state(request); !state) return error_response(state.error());
+  if (const Result<void> words = check_words(request); !words) return error_response(words.error());
   const Result<PageCall> page = parse_page(request);
   const Result<std::int64_t> created_after = number_parameter(request, "created_after", -1, 0, INT64_MAX);
   if (!page || !created_after) return error_response(page ? created_after.error() : page.error());

@@ -51,8 +51,34 @@ def test_the_last_reader_counts(tiny):
     until(lambda: tiny.generation(name)["end_reason"] == "disconnected", "nobody reads it")
 
 
+def test_who_is_nearly_right_is_told_what_is_meant(tiny):
+    for path, meant in (("/chat/completions", "/v1/chat/completions"), ("/v1/v1/completions", "/v1/completions"), ("/models", "/v1/models"),
+                        ("/generations/client:x/pause", "/v1/generations/client:x/pause"), ("/v1/models/", "/v1/models")):
+        for method in ("GET", "POST"):
+            refused = tiny.request(method, path, {})
+            assert (refused.status, refused.error["code"]) == (404, "not_found")
+            assert f"did you mean {meant}?" in refused.error["message"]
+    assert "did you mean" not in tiny.get("/nowhere").error["message"]
+    for field in ("pause_at", "client_id", "session", "on_pause", "on_disconnect", "stream_events", "timeout_ms"):
+        refused = tiny.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}], field: 1})
+        assert (refused.status, refused.error["param"]) == (400, field)
+        assert refused.error["message"] == f"unknown field {field}; did you mean fermata.{field}?"
+    wrong = tiny.post("/v1/chat/completions", {"prompt": "x"}).error["message"]
+    assert wrong == "unknown field prompt; give messages here, or send it to /v1/completions"
+    wrong = tiny.post("/v1/completions", {"messages": []}).error["message"]
+    assert wrong == "unknown field messages; give prompt here, or send it to /v1/chat/completions"
+
+
+def test_a_client_id_without_its_prefix(tiny):
+    tiny.post("/v1/completions", {"prompt": "x", "max_tokens": 1, "fermata": {"client_id": "near"}}).ok()
+    for method, call in (("GET", ""), ("GET", "/tokens"), ("POST", "/pause"), ("POST", "/resume"), ("POST", "/cancel")):
+        refused = tiny.request(method, f"/v1/generations/near{call}", {})
+        assert refused.status == 404 and refused.error["message"].endswith("a client_id is named client:ID, here client:near")
+    assert "client:" not in tiny.get("/v1/generations/nobody").error["message"]
+
+
 @pytest.mark.parametrize("path", ["/v1/generations/{}/pause", "/v1/generations/{}/cancel", "/v1/sessions/edge/pause",
-                                  "/v1/sessions/edge/cancel", "/v1/generations/client:nobody/cancel"])
+                                  "/v1/sessions/edge/resume", "/v1/sessions/edge/cancel", "/v1/generations/client:nobody/cancel"])
 def test_bodies_of_calls_without_fields(tiny, path):
     live = Stream(tiny, "/v1/completions", {**LONG, "stream": True, "fermata": {"session": "edge", "on_disconnect": "continue"}})
     name = live.generation

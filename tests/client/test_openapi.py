@@ -372,6 +372,8 @@ def test_every_parameter(tiny, promised):
             schema, field = parameter["schema"], parameter["name"]
             for value in ([*candidates(schema)] if schema["type"] == "integer" else [*schema.get("enum", []), "x"]):
                 is_fine = field != "after" and fitting(promised, schema).is_valid(value)
+            twice = asked(f"?{one}=1&{one}=1")
+            assert (twice.status, twice.error["param"]) == (400, one) and "more than once" in twice.error["message"]
                 text = json.dumps(value) if schema["type"] == "integer" else value
                 answer = tiny.get(f"{filled(path, generation=name)}?{field}={text.replace(' ', '')}".replace('"', ""))
                 assert (answer.status == 400) == (not is_fine), f"{path} {field}={value}: {answer.status}"

@@ -93,6 +93,12 @@ HttpResponse preflight_answer(const HttpRequest& head) {
   return answer;
 }
 
+Error no_such_path(const std::string& meant) {
+  std::string message = "There is nothing at this path; ";
+  if (!meant.empty()) message += "did you mean " + printable(meant) + "? ";
+  return {Code::kNotFound, message + "/openapi.json lists what there is.", {}};
+}
+
 Principal local_user() { return {"local", "", {Scope::kUse, Scope::kReview, Scope::kAdmin}}; }
 
 }  // namespace
@@ -203,8 +209,7 @@ Admission Guard::admit(const HttpRequest& head, std::string_view raw_path, const
     result.headers.emplace_back("www-authenticate", "Bearer");
     return refuse(known.error());
   }
-  if (!match.route && match.allow.empty())
-    return refuse({Code::kNotFound, "There is nothing at this path; /openapi.json lists what there is.", {}});
+  if (!match.route && match.allow.empty()) return refuse(no_such_path(router.meant(raw_path)));
   if (!match.route) {
     result.headers.emplace_back("allow", match.allow);
     return refuse({Code::kMethod, "This path is there, but not for this method; it has " + match.allow + ".", {}});

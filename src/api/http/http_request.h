@@ -24,6 +24,7 @@ struct HttpRequest {
   std::string method;                                       // "GET"
   std::string path;                                         // decoded, without the query; UTF-8
   std::map<std::string, std::string, std::less<>> query;    // decoded, UTF-8; the last of equal names
+  std::optional<std::string> repeated;                      // of the query: a name that came twice
   std::map<std::string, std::string, std::less<>> headers;  // names in lower case; values are bytes, maybe no UTF-8
   std::string body;
   std::vector<std::string> parts;  // what the `*` of the route's pattern stood for, in order

@@ -228,6 +228,7 @@ bool RequestParser::read_query(std::string_view query) {
       fail(400, Code::kInvalidArgument, "The query has a broken escape or is no UTF-8.", printable(pair));
       return false;
     }
+    if (request_.query.contains(*name)) request_.repeated = *name;
     request_.query.insert_or_assign(*std::move(name), *std::move(value));
   }
   return true;

@@ -115,6 +115,17 @@ TEST(RequestParser, RefusesDoubtfulHeads) {
   EXPECT_EQ(status_of("GET " + query + " HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
 }
 
+TEST(RequestParser, KeepsTheNameThatComesTwiceInAQuery) {
+  const auto repeated = [](const std::string& query) {
+    RequestParser parser({});
+    feed(parser, "GET /?" + query + " HTTP/1.1\r\nHost: a\r\n\r\n");
+    return parser.request().repeated;
+  };
+  EXPECT_EQ(repeated("a=1&b=2&c"), std::nullopt);
+  EXPECT_EQ(repeated("a=1&b=2&%61=1"), "a") << "also with the same value";
+  EXPECT_EQ(repeated("=1&=2"), "");
+}
+
 TEST(RequestParser, BoundsEverySize) {
   const std::string line = "GET / HTTP/1.1\r\nHost: a\r\n";
   EXPECT_EQ(status_of(line + "X: " + std::string(31'000, 'x') + "\r\n\r\n"), 200);

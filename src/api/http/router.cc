@@ -100,4 +100,16 @@ Router::Match Router::find(std::string_view method, std::string_view path) const
   return match;
 }
 
+std::string Router::meant(std::string_view path) const {
+  constexpr std::string_view kVersion = "/v1";
+  if (path.ends_with('/')) path.remove_suffix(1);
+  const std::string_view without = path.starts_with("/v1/") ? path.substr(kVersion.size()) : std::string_view();
+  for (const std::string& candidate : {std::string(path), std::string(kVersion).append(path), std::string(without)}) {
+    const auto segments = segments_of(candidate);
+    const auto is_it = [&](const Endpoint& route) { return matches(route, segments); };
+    if (std::any_of(routes_.begin(), routes_.end(), is_it)) return candidate;
+  }
+  return {};
+}
+
 }  // namespace fermata::api

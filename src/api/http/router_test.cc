@@ -54,6 +54,16 @@ TEST(Router, ToldApartWhatIsNotThereAndWhatCannotBeDone) {
   EXPECT_EQ(router.find("get", "/v1/generations").route, nullptr);
 }
 
+TEST(Router, KnowsWhatIsMeantByAPathThatIsNearlyThere) {
+  const Router router = made();
+  for (const char* path : {"/generations", "/v1/v1/generations", "/v1/generations/", "/generations/"})
+    EXPECT_EQ(router.meant(path), "/v1/generations") << path;
+  EXPECT_EQ(router.meant("/generations/client:x/pause"), "/v1/generations/client:x/pause") << "whatever the method";
+  EXPECT_EQ(router.meant("/models/org/name"), "/v1/models/org/name");
+  for (const char* path : {"", "/", "/v1", "/v1/", "/nowhere", "generations", "/v1/v1", "//", "/v2/generations"})
+    EXPECT_EQ(router.meant(path), "") << path;
+}
+
 TEST(ResponseHead, FramesTheMessageItself) {
   HttpResponse response;
   response.headers = {{"Content-Length", "0"}, {"Transfer-Encoding", "x"}, {"Connection", "x"}, {"X-A", "b\r\nc: d"}};

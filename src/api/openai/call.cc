@@ -7,6 +7,7 @@
 #include "api/openai/call_parts.h"
 #include "api/openai/fields.h"
 #include "base/limits.h"
+#include "base/nearest.h"
 
 namespace fermata::api {
 namespace {
@@ -120,6 +121,25 @@ std::vector<std::string_view> known_names(Route route) {
   return names;
 }
 
+std::string path_of(Route route) { return route == Route::kChat ? "/v1/chat/completions" : "/v1/completions"; }
+
+// Of a field that this route does not know: where it belongs.
+std::string hint_of(Route route, std::span<const std::string_view> known, std::string_view name) {
+  constexpr std::string_view kOurs = "fermata.";
+  const Route other = route == Route::kChat ? Route::kCompletions : Route::kChat;
+  std::vector<std::string_view> ours;
+  for (const Field& field : fields()) {
+    if (field.name.starts_with(kOurs)) ours.push_back(field.name.substr(kOurs.size()));
+    if (field.name != name || !is_on(field, other)) continue;
+    if (name == "prompt") return "give messages here, or send it to " + path_of(other);
+    if (name == "messages") return "give prompt here, or send it to " + path_of(other);
+    return path_of(other) + " has it";
+  }
+  const bool is_ours = std::find(ours.begin(), ours.end(), name) != ours.end();
+  const std::string_view near = is_ours ? name : nearest(name, known).empty() ? nearest(name, ours) : "";
+  return near.empty() ? std::string() : "did you mean " + std::string(kOurs).append(near) + "?";
+}
+
 }  // namespace
 
 std::optional<std::string> read_name(FieldReader& reader, std::string_view name) {
@@ -145,7 +165,8 @@ Result<Call> parse_call(Route route, std::string_view body) {
   Call call;
   call.route = route;
   const std::vector<std::string_view> known = known_names(route);
-  reader.refuse_unknown(known);  // first: who misspells a field should not hear that it is missing
+  // First: who misspells a field should not hear that it is missing.
+  reader.refuse_unknown(known, [&](std::string_view name) { return hint_of(route, known, name); });
   apply_table(reader, route);
   call.model = read_name(reader, "model").value_or("");
   if (route == Route::kChat)

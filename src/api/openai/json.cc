@@ -387,22 +387,20 @@ const json::array* FieldReader::array(std::string_view name) {
   return nullptr;
 }
 
-void FieldReader::unknown(std::string_view name, std::span<const std::string_view> known) {
-  const std::string_view hint = nearest(name, known);
+void FieldReader::unknown(std::string_view name, std::span<const std::string_view> known, std::string hint) {
   const std::string path = path_of(name.empty() ? "\"\"" : shortened(name));
-  complaints_->add({Code::kInvalidArgument,
-                    "unknown field " + path +
-                        (hint.empty() ? "; every field is enforced or refused, so leave it out"
-                                      : "; did you mean " + path_of(hint) + "?"),
-                    {},
-                    false,
-                    path});
+  if (hint.empty()) {
+    const std::string_view near = nearest(name, known);
+    hint = near.empty() ? "every field is enforced or refused, so leave it out" : "did you mean " + path_of(near) + "?";
+  }
+  complaints_->add({Code::kInvalidArgument, "unknown field " + path + "; " + hint, {}, false, path});
 }
 
-void FieldReader::refuse_unknown(std::span<const std::string_view> known) {
+void FieldReader::refuse_unknown(std::span<const std::string_view> known, const Hint& hint) {
   for (const auto& [key, value] : *object_) {
     const std::string_view name(key.data(), key.size());
-    if (std::find(known.begin(), known.end(), name) == known.end()) return unknown(name, known);
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return unknown(name, known, hint ? hint(name) : std::string());
   }
 }
 

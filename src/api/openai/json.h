@@ -6,6 +6,7 @@
 #include <boost/json/value.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <span>
@@ -75,14 +76,16 @@ class FieldReader {
   std::string path_of(std::string_view name) const;
   Complaints& complaints() { return *complaints_; }
 
-  // Complains about the first field that is none of `known`, with the nearest as a hint.
-  void refuse_unknown(std::span<const std::string_view> known);
+  // Complains about the first field that is none of `known`, with the nearest as a hint; or with what `hint` says of
+  // it, if that is not empty.
+  using Hint = std::function<std::string(std::string_view name)>;
+  void refuse_unknown(std::span<const std::string_view> known, const Hint& hint = {});
   // About the first that nobody has read; the known ones are then those that were asked for.
   void refuse_unread();
 
  private:
   void wrong(std::string_view name, const std::string& wanted, const json::value& is);
-  void unknown(std::string_view name, std::span<const std::string_view> known);
+  void unknown(std::string_view name, std::span<const std::string_view> known, std::string hint = {});
 
   const json::object* object_;
   std::string path_;

@@ -38,6 +38,7 @@ constexpr std::array kLimits{
     Limit{"kPauseAgeMaxMs", limits::kPauseAgeMaxMs},
     Limit{"kPausedPerKeyMax", limits::kPausedPerKeyMax},
     Limit{"kPriorityMax", limits::kPriorityMax},
+    Limit{"kRequestIdBytesMax", limits::kRequestIdBytesMax},
     Limit{"kSeedMax", std::numeric_limits<std::uint64_t>::max()},
     Limit{"kStopStringBytesMax", limits::kStopStringBytesMax},
     Limit{"kStopStringsMax", limits::kStopStringsMax},
@@ -63,10 +64,16 @@ json::array or_null(json::array words) {
   return words;
 }
 
+json::array joined(json::array words, const json::array& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 json::value meaning_of(std::string_view name) {
   if (name == "State") return words(State::kQueued, kStates);
   if (name == "WaitReason") return words(WaitReason::kQueue, kWaitReasons);
   if (name == "WaitReasonOrNull") return or_null(words(WaitReason::kQueue, kWaitReasons));
+  if (name == "Reason") return joined(words(WaitReason::kQueue, kWaitReasons), words(EndReason::kStop, kEndReasons));
   if (name == "EndReason") return words(EndReason::kStop, kEndReasons);
   if (name == "EndReasonOrNull") return or_null(words(EndReason::kStop, kEndReasons));
   if (name == "Origin") return words(Origin::kPrompt, static_cast<std::size_t>(Origin::kInjected) + 1);
