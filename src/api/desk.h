@@ -76,13 +76,15 @@ class Desk final : private Sessions::Steering {
 
   // Each answers when it is reached. Idempotent.
   boost::asio::awaitable<Result<void>> pause(std::shared_ptr<Dossier> dossier, WaitReason reason) override;
-  // `pause_id` empty: whatever pause it is in. kAlreadyResumed if that pause was used with another body, kStale if it
-  // is not the one it is in. The same body again: nothing happens.
+  // `pause_id` empty: whatever pause it is in, or is about to reach; kWrongState if there is none. kAlreadyResumed if
+  // that pause was used with another body, kStale if it is not the one it is in. The same body again: nothing happens.
   boost::asio::awaitable<Result<void>> resume(std::shared_ptr<Dossier> dossier, std::string pause_id,
                                               std::string body_digest);
   boost::asio::awaitable<Result<void>> cancel(std::shared_ptr<Dossier> dossier, EndReason reason) override;
   // One that waits for its session does not begin before it is resumed, though it has no pause. False: it has begun.
   bool hold(const std::shared_ptr<Dossier>& dossier) { return Sessions::hold(*dossier, clock_.now()); }
+  // It may begin when its turn comes. False: it was not held.
+  bool let_go(const std::shared_ptr<Dossier>& dossier) { return Sessions::let_go(*dossier); }
   // The frozen point of a paused one: the most likely tokens that could come.
   boost::asio::awaitable<Result<Inspection>> inspect(std::shared_ptr<Dossier> dossier, std::int32_t n_next);
   // `name` is a client: name, and the request that it is of has not got its generation yet: it is not known, or known
@@ -149,6 +151,7 @@ class Desk final : private Sessions::Steering {
   void drain(const std::shared_ptr<Dossier>& dossier);
   void watch_slow_reader(const std::shared_ptr<Dossier>& dossier);
   boost::asio::awaitable<Result<void>> let_go_on(std::shared_ptr<Dossier> dossier, WaitReason only_from);
+  boost::asio::awaitable<Result<void>> resume_in_no_pause(std::shared_ptr<Dossier> dossier, std::string body_digest);
   void go_on_unless_beside(const std::shared_ptr<Dossier>& dossier);
   void end_unborn(Dossier& dossier, EndReason reason, Error error = {});
   void undo(const std::shared_ptr<Dossier>& dossier, Error error) override;

@@ -20,6 +20,13 @@ Error has_ended(const Dossier& dossier, std::string_view cannot) {
           std::string(to_string(dossier.recording.end()->reason)), false};
 }
 
+Error in_no_pause(const Dossier& dossier) {
+  const State state = dossier.recording.state();
+  if (state == State::kPaused) return {Code::kWrongState, "it gave way to others, and goes on by itself", {}, true};
+  const std::string word(to_string(state));
+  return {Code::kWrongState, "it is " + word + ", and in no pause: there is nothing to resume", word, false};
+}
+
 }  // namespace
 
 // What the engine thread answers; what it said before the answer is in the recording then.
@@ -82,14 +89,27 @@ asio::awaitable<Result<void>> Desk::resume(std::shared_ptr<Dossier> dossier, std
   if (!sessions_.begin_resume(*dossier))
     co_return Error{Code::kWrongState, "another generation of its session runs; pause or cancel that first",
                     dossier->head.session, false};
-  const std::string used = meant ? meant->id : "";
-  if (meant) meant->resumed_with = std::move(body_digest);
+  if (!meant) co_return co_await resume_in_no_pause(std::move(dossier), std::move(body_digest));
+  const std::string used = meant->id;
+  meant->resumed_with = std::move(body_digest);
   Result<void> resumed = co_await let_go_on(dossier, WaitReason::kNone);
   if (resumed) co_return resumed;
   // It is as good as not asked for, unless there was no answer: then nobody knows.
   if (resumed.error().code != Code::kEngine)
     for (PauseTicket& ticket : dossier->recording.tickets())
       if (ticket.id == used) ticket.resumed_with.clear();
+  co_return resumed;
+}
+
+// As far as its recording knows; a pause that was asked for may be reached before the resume is.
+asio::awaitable<Result<void>> Desk::resume_in_no_pause(std::shared_ptr<Dossier> dossier, std::string body_digest) {
+  std::vector<PauseTicket>& tickets = dossier->recording.tickets();
+  const std::size_t n_before = tickets.size();
+  const bool is_repeat = n_before > 0 && tickets.back().resumed_with == body_digest;
+  const Result<void> resumed = co_await let_go_on(dossier, WaitReason::kNone);
+  if (!resumed || is_repeat) co_return resumed;
+  if (tickets.size() == n_before) co_return in_no_pause(*dossier);
+  tickets.back().resumed_with = std::move(body_digest);
   co_return resumed;
 }
 

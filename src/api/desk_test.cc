@@ -297,6 +297,40 @@ TEST_F(DeskTest, WhoseReaderLeftBeforeItsPauseWasReachedGoesOn) {
   EXPECT_EQ(dossier->recording.end()->reason, EndReason::kLength);
 }
 
+TEST_F(DeskTest, OnlyWhatIsPausedIsResumed) {
+  const auto dossier = open(call());
+  until([&] { return dossier->recording.state() == State::kRunning; });
+  for (const char* body : {"", "a"}) {
+    const Result<void> refused = run(desk_.resume(dossier, "", body));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::kWrongState);
+    EXPECT_EQ(refused.error().message, "it is running, and in no pause: there is nothing to resume");
+  }
+  ASSERT_TRUE(run(desk_.pause(dossier, WaitReason::kUser)));
+  const std::string first = dossier->recording.pause()->id;
+  ASSERT_TRUE(run(desk_.resume(dossier, "", "a")));
+  EXPECT_TRUE(run(desk_.resume(dossier, "", "a"))) << "the same call again: its first outcome";
+  EXPECT_TRUE(run(desk_.resume(dossier, first, "a"))) << "and by its name";
+  EXPECT_EQ(run(desk_.resume(dossier, "", "b")).error().code, Code::kWrongState);
+  EXPECT_EQ(run(desk_.resume(dossier, first, "b")).error().code, Code::kAlreadyResumed);
+}
+
+TEST_F(DeskTest, AResumeThatOvertakesTheNewsOfAPauseIsMeantForIt) {
+  const auto dossier = open(call());
+  until([&] { return dossier->recording.state() == State::kRunning; });
+  gate_.close();
+  std::optional<Result<void>> paused, resumed;
+  asio::co_spawn(io_, into(desk_.pause(dossier, WaitReason::kUser), paused), asio::detached);
+  asio::co_spawn(io_, into(desk_.resume(dossier, "", "a"), resumed), asio::detached);
+  io_.poll();
+  EXPECT_EQ(dossier->recording.pause(), nullptr);
+  open_gate();
+  until([&] { return paused && resumed; });
+  EXPECT_TRUE(*resumed) << resumed->error().message;
+  EXPECT_EQ(dossier->recording.pause(), nullptr) << "it goes on";
+  EXPECT_TRUE(run(desk_.resume(dossier, "", "a")));
+}
+
 TEST_F(DeskTest, ADrainingDeskTakesNoMore) {
   const auto dossier = open(call());
   desk_.begin_drain();

@@ -145,6 +145,7 @@ asio::awaitable<void> pause(Desk& desk, HttpRequest request, Exchange& exchange)
   if (!found) co_return co_await refuse(exchange, found.error());
   const Result<void> well = check_no_fields(request.body);
   if (!well) co_return co_await refuse(exchange, well.error());
+  if (desk.hold(*found)) co_return co_await exchange.respond(json_response(generation_object(desk, **found), 202));
   const Result<void> paused = co_await desk.pause(*found, WaitReason::kUser);
   if (!paused) co_return co_await refuse(exchange, paused.error());
   co_await exchange.respond(reached_response(desk, **found));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/control_body.h"
+#include "api/names.h"
 #include "api/page.h"
 #include "api/records.h"
 #include "api/respond.h"
@@ -16,29 +17,65 @@ namespace {
 
 namespace asio = boost::asio;
 
-enum class OfAll { kPause, kCancel };
+using Alive = std::vector<std::shared_ptr<Dossier>>;  // those of a session that have not ended, oldest first
 
 Error no_session(const HttpRequest& request) {
   return {Code::kNotFound, "there is no such session", std::string(name_in_path(request)), false};
 }
 
-asio::awaitable<void> all_of_session(Desk& desk, OfAll what, HttpRequest request, Exchange& exchange) {
-  const auto generations = desk.of_session(name_in_path(request), request.principal);
-  if (generations.empty()) co_return co_await refuse(exchange, no_session(request));
+bool is_settled(const Result<void>& done) { return done || done.error().code == Code::kWrongState; }
+
+// Newest first: the end of one would let the next one begin. One that ends meanwhile is as good as paused.
+asio::awaitable<Result<void>> pause_all(Desk& desk, Alive alive, std::string) {
+  for (auto dossier = alive.rbegin(); dossier != alive.rend(); ++dossier) {
+    if (desk.hold(*dossier)) continue;
+    const Result<void> done = co_await desk.pause(*dossier, WaitReason::kUser);
+    if (!is_settled(done)) co_return done;
+  }
+  co_return Result<void>();
+}
+
+asio::awaitable<Result<void>> cancel_all(Desk& desk, Alive alive, std::string) {
+  for (auto dossier = alive.rbegin(); dossier != alive.rend(); ++dossier) {
+    const Result<void> done = co_await desk.cancel(*dossier, EndReason::kCancelled);
+    if (!is_settled(done)) co_return done;
+  }
+  co_return Result<void>();
+}
+
+// Of those that stand in a pause the one that was paused last: it was the one that ran. What a new message displaced
+// was not paused by who pauses a session, and whose reader is slow goes on by itself.
+std::shared_ptr<Dossier> paused_last(const Alive& alive) {
+  std::shared_ptr<Dossier> last;
+  for (const auto& dossier : alive) {
+    const PauseTicket* pause = dossier->recording.pause();
+    if (!pause || pause->record.reason == WaitReason::kNewMessage || pause->record.reason == WaitReason::kSlowReader)
+      continue;
+    if (!last || last->recording.pause()->reached <= pause->reached) last = dossier;
+  }
+  return last;
+}
+
+// What was held before it began goes back to its place in the queue, behind the one that goes on.
+asio::awaitable<Result<void>> resume_all(Desk& desk, Alive alive, std::string body_digest) {
+  Result<void> done;
+  if (const auto last = paused_last(alive)) done = co_await desk.resume(last, std::string(), std::move(body_digest));
+  // Another one of the session runs, or somebody else resumed it at the same time.
+  if (!is_settled(done) && done.error().code != Code::kAlreadyResumed) co_return done;
+  for (const auto& dossier : alive) desk.let_go(dossier);
+  co_return Result<void>();
+}
+
+using SteerAll = asio::awaitable<Result<void>> (*)(Desk& desk, Alive alive, std::string body_digest);
+
+asio::awaitable<void> all_of_session(Desk& desk, SteerAll steer, HttpRequest request, Exchange& exchange) {
+  Alive alive = desk.of_session(name_in_path(request), request.principal);
+  if (alive.empty()) co_return co_await refuse(exchange, no_session(request));
   const Result<void> well = check_no_fields(request.body);
   if (!well) co_return co_await refuse(exchange, well.error());
-  std::vector<std::shared_ptr<Dossier>> alive = generations;
   std::erase_if(alive, [](const auto& dossier) { return dossier->recording.ended(); });
-  // Newest first: the end of one would let the next one begin.
-  for (auto dossier = alive.rbegin(); dossier != alive.rend(); ++dossier) {
-    Result<void> done;
-    if (what == OfAll::kCancel)
-      done = co_await desk.cancel(*dossier, EndReason::kCancelled);
-    else if (!desk.hold(*dossier))
-      done = co_await desk.pause(*dossier, WaitReason::kUser);
-    // One that ends meanwhile is as good as paused.
-    if (!done && done.error().code != Code::kWrongState) co_return co_await refuse(exchange, done.error());
-  }
+  const Result<void> done = co_await steer(desk, alive, digest(request.body));
+  if (!done) co_return co_await refuse(exchange, done.error());
   json::array data;
   for (const auto& dossier : alive) data.emplace_back(generation_object(desk, *dossier));
   co_await exchange.respond(json_response(list_object(std::move(data))));
@@ -111,11 +148,13 @@ HttpResponse list_sessions(Desk& desk, const HttpRequest& request) {
 void add_session_routes(Router& router, Desk& desk) {
   router.add("GET", "/v1/sessions", Scope::kUse, when_ready(desk, look(desk, list_sessions)));
   router.add("GET", "/v1/sessions/*", Scope::kUse, when_ready(desk, look(desk, get_session)));
-  for (const auto& [name, what] : {std::pair("pause", OfAll::kPause), std::pair("cancel", OfAll::kCancel)}) {
-    const auto act = [what = what](Desk& d, HttpRequest request, Exchange& exchange) {
-      return all_of_session(d, what, std::move(request), exchange);
+  for (const auto& [name, steer] :
+       {std::pair<std::string, SteerAll>("pause", pause_all), std::pair<std::string, SteerAll>("resume", resume_all),
+        std::pair<std::string, SteerAll>("cancel", cancel_all)}) {
+    const auto act = [steer = steer](Desk& d, HttpRequest request, Exchange& exchange) {
+      return all_of_session(d, steer, std::move(request), exchange);
     };
-    router.add("POST", "/v1/sessions/*/" + std::string(name), Scope::kUse, when_ready(desk, acting(desk, act)));
+    router.add("POST", "/v1/sessions/*/" + name, Scope::kUse, when_ready(desk, acting(desk, act)));
   }
 }
 

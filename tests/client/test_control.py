@@ -169,6 +169,25 @@ def test_what_cannot_be_resumed(tiny):
     assert finish_of(live.chunks())[1]["code"] == "cancelled"
 
 
+def test_what_is_in_no_pause_is_not_resumed(tiny):
+    live = stream(tiny, **LONG)
+    live.texts(1)
+    path = f"/v1/generations/{live.generation}/resume"
+    for body in ({}, {"stream": True}, {"wait": True}):
+        refused = tiny.post(path, body)
+        assert (refused.status, refused.error["code"], refused.headers["x-should-retry"]) == (409, "wrong_state", "false")
+        assert "it is running, and in no pause" in refused.error["message"]
+    pause_id = tiny.pause(live.generation).ok()["pause_id"]
+    for where in ("/v1/resume", path, path):
+        assert tiny.post(where, {"pause_id": pause_id}).ok(202)["pause"] is None, "the same call again: its first outcome"
+    assert tiny.post(path, {}).error["code"] == "wrong_state"
+    tiny.pause(live.generation).ok()
+    for _ in range(2):
+        tiny.post(path, {}).ok(202)
+    tiny.cancel(live.generation).ok()
+    live.chunks()
+
+
 def test_a_finished_one(tiny):
     done = tiny.post("/v1/completions", {"prompt": "x", "max_tokens": 2}).ok()
     for name in (done["fermata"]["generations"][0], done["id"]):
@@ -234,12 +253,14 @@ def test_inspect_and_tokens(tiny):
 
 def test_pauses_are_told_in_the_stream_to_who_asks(tiny):
     live = stream(tiny, prompt="s", max_tokens=20, seed=1, fermata={"pause_at": 5, "stream_events": True})
-    tiny.wait_for(live.generation, "paused")
+    pause_id = tiny.wait_for(live.generation, "paused")["pause"]["pause_id"]
     tiny.post(f"/v1/generations/{live.generation}/resume").ok(202)
     chunks = live.chunks()
     told = [c for c in chunks if c != "[DONE]" and "type" in c.get("fermata", {})]
     assert [c["fermata"]["type"] for c in told] == ["paused", "resumed"]
     before = text_of(chunks[:chunks.index(told[0])])
+    assert told[0]["fermata"]["pause_id"] == pause_id and "pause_id" not in told[1]["fermata"]
+    assert [c["choices"] for c in told] == [[{"index": 0, "text": "", "finish_reason": None}]] * 2, "nothing of ours is in there"
     assert told[0]["fermata"]["to_byte"] == len(before.encode())
     assert told[0]["fermata"]["to_utf16"] == len(before.encode("utf-16-le")) // 2
     assert all(text_of([c]) == "" for c in told)
@@ -382,8 +403,7 @@ def test_a_new_message_queues_when_asked_to(tiny):
     first.texts(2)
     queued = [stream(tiny, prompt=f"n{i}", max_tokens=3, fermata={"session": "Q", "on_new_message": "queue"}) for i in range(3)]
     assert tiny.generation(queued[0].generation)["state"] == "queued"
-    refused = tiny.pause(queued[1].generation)
-    assert refused.status in (200, 409)
+    assert tiny.pause(queued[1].generation).ok(202)["wait_reason"] == "user"
     tiny.cancel(queued[1].generation).ok()
     assert finish_of(first.chunks())[0] == "length", "it was not disturbed"
     assert finish_of(queued[0].chunks())[0] is not None
@@ -427,3 +447,56 @@ def test_pausing_and_cancelling_a_session(tiny):
     assert [g["end_reason"] for g in tiny.post("/v1/sessions/S/cancel").ok()["data"]] == ["cancelled"]
     finish_of(live.chunks())
     assert tiny.post("/v1/sessions/nobody/cancel").status == 404
+
+
+def test_a_pause_holds_what_waits_for_its_session(tiny):
+    first = stream(tiny, **LONG, fermata={"session": "H"})
+    first.texts(1)
+    waits = stream(tiny, prompt="n", max_tokens=3, ignore_eos=True, fermata={"session": "H", "on_new_message": "queue"})
+    for _ in range(2):
+        held = tiny.pause(waits.generation).ok(202)
+        assert (held["id"], held["state"], held["wait_reason"]) == (waits.generation, "queued", "user")
+    tiny.cancel(first.generation).ok()
+    first.chunks()
+    undisturbed(tiny, prompt="beside", max_tokens=20)
+    assert tiny.generation(waits.generation)["state"] == "queued", "its turn came, and it is held"
+    tiny.post(f"/v1/generations/{waits.generation}/resume").ok(202)
+    assert finish_of(waits.chunks())[0] == "length"
+
+
+def test_a_paused_session_goes_on_as_it_stood(tiny):
+    asked = {**LONG, "max_tokens": 800}
+    whole = undisturbed(tiny, **asked)
+    first = stream(tiny, **asked, fermata={"session": "R"})
+    begun = first.texts(2)
+    waits = stream(tiny, prompt="n", max_tokens=3, ignore_eos=True, fermata={"session": "R", "on_new_message": "queue"})
+    names = [first.generation, waits.generation]
+    told = lambda answer: [(g["id"], g["wait_reason"]) for g in answer.ok()["data"]]
+    assert told(tiny.post("/v1/sessions/R/pause")) == [(names[0], "user"), (names[1], "user")]
+    assert told(tiny.post("/v1/sessions/R/resume")) == [(names[0], None), (names[1], "queue")]
+    assert begun + text_of(first.chunks()) == whole
+    assert finish_of(waits.chunks())[0] == "length", "then it was its turn"
+    nothing = tiny.post("/v1/sessions/R/resume").ok()
+    assert nothing == {"object": "list", "has_more": False, "first_id": None, "last_id": None, "data": []}
+    assert tiny.post("/v1/sessions/nobody/resume").status == 404
+
+
+def test_of_a_session_the_one_that_ran_goes_on(tiny):
+    """A pause by its request counts as well; what a new message displaced was not paused by who pauses the session."""
+    displaced = stream(tiny, **LONG, fermata={"session": "D"})
+    displaced.texts(1)
+    live = stream(tiny, **LONG, fermata={"session": "D", "on_new_message": "pause", "pause_at": 5})
+    tiny.wait_for(live.generation, "paused")
+    state = lambda one: (lambda g: (g["state"], g["wait_reason"]))(tiny.generation(one.generation))
+    for pause_it in (lambda: None, lambda: tiny.post("/v1/sessions/D/pause").ok()):
+        pause_it()
+        for _ in range(2):
+            tiny.post("/v1/sessions/D/resume").ok()
+            assert state(live)[0] == "running" and state(displaced) == ("paused", "new_message")
+    tiny.cancel(live.generation).ok()
+    tiny.post("/v1/sessions/D/resume").ok()
+    assert state(displaced) == ("paused", "new_message")
+    tiny.post(f"/v1/generations/{displaced.generation}/resume").ok(202)
+    assert tiny.cancel(displaced.generation).ok()["end_reason"] == "cancelled"
+    for one in (live, displaced):
+        one.chunks()

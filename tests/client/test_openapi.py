@@ -139,6 +139,11 @@ def test_every_call_with_every_success(tiny, promised):
     for call in ("", "/tokens", "/inspect", "/inspect?top=0"):
         tiny.get(f"/v1/generations/{paused}{call}").ok()
     tiny.post(f"/v1/generations/{paused}/pause").ok()
+    generation(tiny, {**ONE, "max_tokens": 50}, **PAUSED, session="h")
+    waits = Stream(tiny, "/v1/completions", {**ONE, "stream": True, "fermata": {"session": "h", "on_new_message": "queue"}})
+    tiny.post(f"/v1/generations/{waits.generation}/pause").ok(202)
+    tiny.post("/v1/sessions/h/resume").ok()
+    waits.chunks()
     tiny.get("/v1/sessions/s").ok()
     tiny.get("/v1/sessions").ok()
     with connect(f"ws://{tiny.host}:{tiny.port}/v1/events", proxy=None) as socket:
