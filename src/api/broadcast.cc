@@ -35,7 +35,8 @@ void Broadcast::tell(const Dossier& dossier, std::size_t place) const {
   for (const auto& [number, follower] : followers_) {
     if (!follower.filter.wants(dossier, place)) continue;
     if (!announcement)
-      announcement = announce(entry_type(dossier.recording.log()[place]), to_text(entry_object(desk_, dossier, place)));
+      announcement =
+          announce(entry_type(dossier.recording.log()[place]), to_text(announced_object(desk_, dossier, place)));
     follower.take(announcement);
   }
 }

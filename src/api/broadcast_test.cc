@@ -31,7 +31,7 @@ TEST_F(BroadcastTest, WhatManyWantIsMadeIntoTextOnce) {
   std::vector<Announcement> second;
   std::vector<Announcement> ends;
   const auto a = broadcast_->follow({}, filter(""), keep(first));
-  const auto b = broadcast_->follow({}, filter("token,finished"), keep(second));
+  const auto b = broadcast_->follow({}, filter("created,running,token,finished"), keep(second));
   const auto c = broadcast_->follow({}, filter("finished"), keep(ends));
   until_ended(open(call(20)));
   ASSERT_GT(first.size(), 2u);
@@ -39,6 +39,28 @@ TEST_F(BroadcastTest, WhatManyWantIsMadeIntoTextOnce) {
   ASSERT_EQ(ends.size(), 1u);
   EXPECT_EQ(ends.back(), first.back());
   EXPECT_EQ(ends.back()->type, "finished");
+}
+
+TEST_F(BroadcastTest, ThatThereIsOneIsToldFirstAlsoOfOneThatWaitsForItsSession) {
+  std::vector<Announcement> heard;
+  const auto following = broadcast_->follow({}, filter("created,running,finished"), keep(heard));
+  Call message = call();
+  message.fermata.session = "talk";
+  message.fermata.on_new_message = OnNewMessage::kQueue;
+  const auto first = open(message);
+  until([&] { return first->recording.state() == State::kRunning; });
+  const auto second = open(message);
+  ASSERT_TRUE(run(desk_.cancel(second, EndReason::kCancelled)));
+  std::string told;
+  for (const Announcement& one : heard) {
+    const json::value event = *parse_json(one->data);
+    told += std::string(one->type) + (event.at("generation").get_string() == first->id() ? "1 " : "2 ");
+    EXPECT_EQ(event.at("session"), "talk");
+    if (one->type == "created") {
+      EXPECT_EQ(event.at("seq"), 0);
+    }
+  }
+  EXPECT_EQ(told, "created1 running1 created2 finished2 ");
 }
 
 TEST_F(BroadcastTest, AnothersTenantIsNotHeard) {

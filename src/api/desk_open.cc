@@ -103,8 +103,10 @@ std::shared_ptr<Dossier> Desk::file(const Call& call, const Principal& who, Prom
   dossier->priority = call.request.priority;
   dossier->prompt = std::move(prompt.tokens);
 
+  dossier->recording.begin(dossier->created);
   catalogue_.file(dossier);
   sessions_.join(dossier);
+  tell_followers(*dossier, 0);
   return dossier;
 }
 

@@ -114,6 +114,28 @@ TEST_F(OpenApi, HasEveryTypeOfEvent) {
   EXPECT_EQ(described, wanted);
 }
 
+TEST_F(OpenApi, EveryAnswerNamesItsRequest) {
+  const json::value document = document_;
+  const auto names_it = [&](const json::value& response) {
+    return response.get_object().contains("$ref") || response.at("headers").get_object().contains("x-request-id");
+  };
+  for (const auto& [path, methods] : document.at("paths").get_object())
+    for (const auto& [method, operation] : methods.get_object())
+      for (const auto& [status, response] : operation.at("responses").get_object())
+        EXPECT_TRUE(status == "101" || names_it(response)) << path << " " << status;
+  for (const auto& [name, response] : document.at_pointer("/components/responses").get_object())
+    EXPECT_TRUE(names_it(response)) << name;
+}
+
+// The tables of docs/api.md say what each is, and which types have it.
+TEST_F(OpenApi, EveryFieldOfAnEventSaysWhatItIs) {
+  for (const json::value& event : schema("Event").at("oneOf").get_array()) {
+    EXPECT_TRUE(event.get_object().contains("description"));
+    for (const auto& [key, property] : event.at("properties").get_object())
+      EXPECT_TRUE(key == "type" || property.get_object().contains("description")) << key;
+  }
+}
+
 TEST_F(OpenApi, EveryCallStandsUnderOneTagWithASummary) {
   std::set<std::string_view> tags;
   for (const json::value& tag : document_.at("tags").get_array()) tags.insert(tag.at("name").get_string());
@@ -164,7 +186,7 @@ TEST_F(OpenApi, EachFieldOfAPauseAndAGenerationSaysWhatItIs) {
 TEST_F(OpenApi, DocsHaveItsTables) {
   std::ifstream file(FERMATA_API_DOC);
   const std::string document{std::istreambuf_iterator<char>(file), {}};
-  for (const char* table : {"fields", "errors", "Pause", "Generation"})
+  for (const char* table : {"fields", "errors", "Pause", "Generation", "Event"})
     ASSERT_NE(document.find("<!-- table: " + std::string(table) + " -->"), std::string::npos) << table;
   EXPECT_EQ(with_tables(document), document) << "run fermata_api_doc < docs/api.md > new.md, and put it in its place";
 }

@@ -32,8 +32,9 @@ void Recording::take_state(const StateEvent& event, Instant time) {
     tickets_.push_back({new_id(kPausePrefix), event.pause, time, log_.size() + 1, {}});
     log_.push_back({time, LogEntry::Paused{tickets_.size() - 1}});
     bytes_ += sizeof(PauseTicket) + sizeof(LogEntry);
-  } else if (event.state == State::kRunning && was_paused && !is_first) {
-    log_.push_back({time, LogEntry::Resumed{}});
+  } else if (event.state == State::kRunning) {
+    if (was_paused && !is_first) log_.push_back({time, LogEntry::Resumed{}});
+    if (!std::exchange(has_begun_, true)) log_.push_back({time, LogEntry::Begun{}});
   }
 }
 

@@ -26,18 +26,22 @@ struct PauseTicket {
 // What is told to who follows a generation, numbered by its place in the log.
 struct LogEntry {
   Instant time;
+  struct Created {};  // always the first
+  struct Begun {};    // it runs for the first time
   // A pause stands as the place of its ticket; a resume as nothing.
   struct Paused {
     std::size_t ticket = 0;
   };
   struct Resumed {};
-  std::variant<TextEvent, Paused, Resumed, FinishEvent> what;
+  std::variant<Created, Begun, TextEvent, Paused, Resumed, FinishEvent> what;
 };
 
 // All that a generation said, kept so that a reader may come late, come again, or look at another part: the truth that
 // streams, records and lists are read from. Pure; owner: the io thread.
 class Recording {
  public:
+  // The first entry: that there is such a generation.
+  void begin(Instant created) { log_.push_back({created, LogEntry::Created{}}); }
   void take(const Event& event);
   // It waits for this now, as far as it has not begun.
   void wait_for(WaitReason reason) { wait_reason_ = reason; }
@@ -66,6 +70,7 @@ class Recording {
 
   State state_ = State::kQueued;
   WaitReason wait_reason_ = WaitReason::kQueue;
+  bool has_begun_ = false;
   std::optional<FinishEvent> end_;
   std::vector<PauseTicket> tickets_;
   std::vector<LogEntry> log_;

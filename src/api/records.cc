@@ -22,6 +22,27 @@ Usage usage_so_far(const Dossier& dossier) {
 
 json::value text_or_null(std::string_view text) { return text.empty() ? json::value() : json::value(text); }
 
+json::array tags_of(const Dossier& dossier) {
+  json::array tags;
+  for (const std::string& tag : dossier.options.tags) tags.emplace_back(tag);
+  return tags;
+}
+
+// What its request called it, as far as it did.
+void add_names(json::object& to, const Dossier& dossier) {
+  if (!dossier.head.session.empty()) to["session"] = dossier.head.session;
+  if (!dossier.client_id.empty()) to["client_id"] = dossier.client_id;
+  if (!dossier.options.tags.empty()) to["tags"] = tags_of(dossier);
+}
+
+// To look at it may have computed the row that was missing when it was frozen.
+PauseTicket as_seen(PauseTicket ticket, const Inspection& seen) {
+  PauseRecord& record = ticket.record;
+  if (seen.has_logits && !record.has_logits) record.computed = record.at;
+  record.has_logits = seen.has_logits;
+  return ticket;
+}
+
 }  // namespace
 
 Usage usage_at(const Dossier& dossier, const PauseRecord& record) {
@@ -61,8 +82,6 @@ json::object pause_object(const Desk& desk, const Dossier& dossier, const PauseT
 json::object generation_object(const Desk& desk, const Dossier& dossier) {
   const Recording& recording = dossier.recording;
   const PauseTicket* pause = recording.pause();
-  json::array tags;
-  for (const std::string& tag : dossier.options.tags) tags.emplace_back(tag);
   json::object object;
   object["id"] = dossier.id();
   object["object"] = "generation";
@@ -74,7 +93,7 @@ json::object generation_object(const Desk& desk, const Dossier& dossier) {
   object["end_reason"] = recording.end() ? json::value(to_string(recording.end()->reason)) : json::value();
   object["session"] = text_or_null(dossier.head.session);
   object["client_id"] = text_or_null(dossier.client_id);
-  object["tags"] = std::move(tags);
+  object["tags"] = tags_of(dossier);
   object["metadata"] = dossier.options.metadata;
   object["priority"] = dossier.priority;
   object["seed"] = dossier.head.seed;
@@ -102,8 +121,9 @@ json::object inspection_object(Desk& desk, const Dossier& dossier, const Inspect
     next.emplace_back(std::move(one));
   }
   const PauseTicket* ticket = dossier.recording.pause();
+  const json::value pause = ticket ? json::value(pause_object(desk, dossier, as_seen(*ticket, seen))) : json::value();
   json::object object{{"object", "inspection"}, {"id", dossier.id()}, {"has_logits", seen.has_logits}};
-  object["pause"] = ticket ? json::value(pause_object(desk, dossier, *ticket)) : json::value();
+  object["pause"] = pause;
   object["withheld"] = withheld;
   object["entropy"] = shown ? json::value(seen.next_entropy) : json::value();
   object["next"] = std::move(next);
@@ -129,7 +149,10 @@ json::object entry_object(const Desk& desk, const Dossier& dossier, std::size_t 
   object["generation"] = dossier.id();
   object["seq"] = place;
   object["time"] = desk.unix_time(entry.time);
-  if (const auto* text = std::get_if<TextEvent>(&entry.what)) {
+  if (std::holds_alternative<LogEntry::Created>(entry.what)) {
+    object["answer_id"] = dossier.head.id;
+    add_names(object, dossier);
+  } else if (const auto* text = std::get_if<TextEvent>(&entry.what)) {
     object["text"] = text->text;
     object["first_token"] = text->first_position;
     json::array tokens;
@@ -144,6 +167,12 @@ json::object entry_object(const Desk& desk, const Dossier& dossier, std::size_t 
     if (!finish->stop_string.empty()) object["stop_string"] = finish->stop_string;
     if (!finish->error.message.empty()) object["error"] = error_object(finish->error)["error"];
   }
+  return object;
+}
+
+json::object announced_object(const Desk& desk, const Dossier& dossier, std::size_t place) {
+  json::object object = entry_object(desk, dossier, place);
+  add_names(object, dossier);
   return object;
 }
 

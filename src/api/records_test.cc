@@ -4,6 +4,8 @@
 
 #include <boost/asio/io_context.hpp>
 #include <limits>
+#include <set>
+#include <string>
 
 #include "engine/fake/fake_engine.h"
 
@@ -73,6 +75,55 @@ TEST_F(InspectionObject, SaysWhetherThereAreLogitsHoweverManyTokensWereAskedFor)
   seen_.next_entropy = 0;
   EXPECT_EQ(of({Scope::kUse}).at("has_logits"), false);
   EXPECT_TRUE(of({Scope::kUse}).at("entropy").is_null()) << "0 would be a certainty";
+}
+
+TEST_F(InspectionObject, AndSoDoesItsPauseThoughTheRowWasMissingWhenItWasFrozen) {
+  PauseRecord record;
+  record.at = 7;
+  record.computed = 6;
+  dossier_.recording.take({0, {}, StateEvent{State::kPaused, WaitReason::kUser, record}});
+  const json::object looked = of({Scope::kUse});
+  EXPECT_EQ(looked.at("pause").at("has_logits"), true);
+  EXPECT_EQ(looked.at("pause").at("computed"), 7);
+  seen_.has_logits = false;
+  EXPECT_EQ(of({Scope::kUse}).at("pause").at("has_logits"), false);
+  EXPECT_EQ(of({Scope::kUse}).at("pause").at("computed"), 6);
+}
+
+class EntryObject : public InspectionObject {
+ protected:
+  static std::set<std::string> keys_of(const json::object& object) {
+    std::set<std::string> keys;
+    for (const auto& [key, value] : object) keys.emplace(key);
+    return keys;
+  }
+};
+
+TEST_F(EntryObject, TellsWhatItsRequestCalledItWhereManyAreFollowed) {
+  dossier_.recording.begin({});
+  dossier_.recording.take({0, {}, StateEvent{State::kRunning, WaitReason::kNone, {}}});
+  const std::set<std::string> plain{"type", "generation", "seq", "time"};
+  EXPECT_EQ(keys_of(announced_object(desk_, dossier_, 1)), plain) << "it was called nothing";
+  dossier_.head.session = "s";
+  dossier_.client_id = "c";
+  dossier_.options.tags = {"a", "b"};
+  EXPECT_EQ(keys_of(entry_object(desk_, dossier_, 1)), plain) << "who follows it knows it";
+  for (const json::object& one : {entry_object(desk_, dossier_, 0), announced_object(desk_, dossier_, 1)}) {
+    EXPECT_EQ(one.at("session"), "s");
+    EXPECT_EQ(one.at("client_id"), "c");
+    EXPECT_EQ(one.at("tags"), (json::array{"a", "b"}));
+  }
+}
+
+// Each has one place in the log, so that numbers have no gaps.
+TEST_F(EntryObject, ABeginningIsToldOnceAfterTheResumeOfOneThatWasPausedBeforeIt) {
+  const auto takes = [&](State state) { dossier_.recording.take({0, {}, StateEvent{state, WaitReason::kUser, {}}}); };
+  dossier_.recording.begin({});
+  for (const State state : {State::kPaused, State::kQueued, State::kRunning, State::kPaused, State::kRunning})
+    takes(state);
+  std::string told;
+  for (const LogEntry& entry : dossier_.recording.log()) told += std::string(entry_type(entry)) + " ";
+  EXPECT_EQ(told, "created paused resumed running paused resumed ");
 }
 
 }  // namespace

@@ -39,11 +39,13 @@ bool say(const Desk& desk, const Dossier& dossier, std::size_t place, StreamAnsw
     return true;
   }
   const TextCount& sent = answer.sent();
+  if (std::holds_alternative<LogEntry::Resumed>(entry.what))
+    out += answer.event({"resumed", place, sent.n_bytes, sent.n_utf16});
   const auto* paused = std::get_if<LogEntry::Paused>(&entry.what);
-  out += answer.event({paused ? "paused" : "resumed", place, sent.n_bytes, sent.n_utf16});
-  if (!paused || !returns_pauses(dossier)) return false;
+  if (!paused) return false;
   const PauseTicket& ticket = dossier.recording.tickets()[paused->ticket];
-  if (!is_for_the_client(ticket.record)) return false;
+  out += answer.event({"paused", place, sent.n_bytes, sent.n_utf16, ticket.id});
+  if (!returns_pauses(dossier) || !is_for_the_client(ticket.record)) return false;
   out += answer.pause_return(pause_object(desk, dossier, ticket), usage_at(dossier, ticket.record));
   return true;
 }

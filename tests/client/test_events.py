@@ -40,7 +40,8 @@ def test_reattached_without_gap_or_repeat(tiny):
     rest = read(events(tiny, name, headers={"Last-Event-ID": str(begun[-1]["id"])}))
     whole = begun + rest
     assert [e["id"] for e in whole] == [e["seq"] for e in whole] == list(range(len(whole)))
-    assert [e["event"] for e in whole if e["event"] != "token"] == ["paused", "resumed", "finished"]
+    assert [e["event"] for e in whole if e["event"] != "token"] == ["created", "running", "paused", "resumed", "finished"]
+    assert whole[0]["answer_id"] == tiny.generation(name)["answer_id"] and "session" not in whole[0]
     assert "".join(e.get("text", "") for e in whole) == text_of(live.chunks()) == tiny.generation(name)["text"]
     assert read(events(tiny, name)) == whole
     assert read(events(tiny, name, "?from=7")) == whole[7:], "from is inclusive"
@@ -63,7 +64,7 @@ def test_cancelled_from_another_connection(tiny):
     live.reset()
     again = events(tiny, name)
     told = [json.loads(again.event()["data"]) for _ in range(30)]
-    assert "".join(t["text"] for t in told).startswith(begun)
+    assert "".join(t.get("text", "") for t in told).startswith(begun)
     tiny.cancel(name).ok()
     last = read(again)[-1]
     assert (last["event"], last["end_reason"]) == ("finished", "cancelled")
@@ -97,13 +98,14 @@ def test_everything_of_everybody(tiny, by):
 
 def hear_only_ones_own(tiny, by, take):
     tiny.post("/v1/completions", {**ASKED, "fermata": {"session": "somebody else"}}).ok()
-    names = [tiny.post("/v1/completions", {**ASKED, "fermata": {"session": f"E-{by}"}}).ok()["fermata"]["generations"][0]
-             for _ in range(2)]
+    called = {"session": f"E-{by}", "client_id": f"c-{by}", "tags": ["a", "b"]}
+    names = [tiny.post("/v1/completions", {**ASKED, "fermata": called}).ok()["fermata"]["generations"][0] for _ in range(2)]
     for name in names:
         told = []
         while not told or told[-1]["type"] != "finished":
             told.append(take())
-        assert {t["generation"] for t in told} == {name}
+        assert {t["generation"] for t in told} == {name} and [t["type"] for t in told[:3]] == ["created", "running", "token"]
+        assert all({key: t[key] for key in called} == called for t in told), "who follows all can tell them apart"
         assert [t["seq"] for t in told] == list(range(len(told)))
         assert "".join(t.get("text", "") for t in told) == tiny.generation(name)["text"]
 
@@ -115,9 +117,25 @@ def test_only_some_types_of_events(tiny):
     tiny.cancel(paused["fermata"]["generations"][0]).ok()
     assert [json.loads(source.event()["data"])["type"] for _ in range(2)] == ["paused", "finished"]
     source.finish()
-    for wrong in ("started", "token,,paused", "tokens"):
+    for wrong, hint in (("started", ""), ("token,,paused", ""), ("tokens", "; did you mean token?"), ("paused,creatd", "; did you mean created?")):
         refused = tiny.get(f"/v1/events?types={wrong}")
         assert refused.status == 400 and refused.error["param"] == "types"
+        assert refused.error["message"] == f"types must be one of created, running, token, paused, resumed, finished{hint}"
+
+
+def test_one_that_waits_for_its_session_is_told_before_it_begins(tiny):
+    source = following(tiny, "?session=W&types=created,running,finished")
+    first = Stream(tiny, "/v1/completions", {**ASKED, "max_tokens": 8000, "stream": True, "fermata": {"session": "W"}})
+    first.texts(1)
+    waits = Stream(tiny, "/v1/completions", {**ASKED, "stream": True, "fermata": {"session": "W", "on_new_message": "queue"}})
+    names = {first.generation: 1, waits.generation: 2}
+    tiny.cancel(first.generation).ok()
+    for one in (first, waits):
+        one.chunks()
+    told = [json.loads(source.event()["data"]) for _ in range(6)]
+    assert [(t["type"], names[t["generation"]]) for t in told] == [
+        ("created", 1), ("running", 1), ("created", 2), ("finished", 1), ("running", 2), ("finished", 2)]
+    source.finish()
 
 
 def test_lists(tiny):
@@ -140,8 +158,12 @@ def test_lists(tiny):
     created = int(tiny.generation(names[0])["created_at"])
     assert ids(f"created_after={created - 1}") == names and ids(f"created_after={created + 100}") == []
     assert [g["id"] for g in tiny.get("/v1/generations?tag=n3").ok()["data"]] == names[3:4]
-    for wrong in ("limit=0", "limit=1000", "limit=x", "order=up", "after=gen_0", "created_after=soon"):
-        assert tiny.get(f"/v1/generations?{wrong}").status == 400
+    for wrong in ("limit=0", "limit=1000", "limit=x", "order=up", "after=gen_0", "created_after=soon", "reason=nonsense", "limit=1&limit=2"):
+        refused = tiny.get(f"/v1/generations?{wrong}")
+        assert refused.status == 400 and refused.error["param"] == wrong.split("=")[0]
+    for wrong, hint in (("state=runing", "running"), ("reason=lenght", "length"), ("reason=pauseat", "pause_at"), ("order=des", "desc")):
+        said = tiny.get(f"/v1/generations?{wrong}").error["message"]
+        assert said.startswith(f"{wrong.split('=')[0]} must be one of ") and said.endswith(f"; did you mean {hint}?") and ".md" not in said
     record = tiny.generation(names[2])
     assert record["metadata"] == {"i": 2} and record["tags"] == ["listed", "n2"]
 
@@ -176,6 +198,9 @@ def test_a_page_that_ends_with_a_forgotten_one_is_gone(start):
     alive = server.post("/v1/completions", {**asked, "max_tokens": 9, "fermata": {
         "session": "stays", "pause_at": 1, "on_pause": "return"}}).ok()["fermata"]["generations"][0]
     assert [g["id"] for g in server.get(f"/v1/sessions/stays?after={first}").ok()["generations"]] == [alive]
+    used = server.post("/v1/completions", {**asked, "max_tokens": 9, "fermata": {"pause_at": 1, "on_pause": "return"}}).ok()
+    resumed = {"pause_id": used["choices"][0]["pause"]["pause_id"]}
+    server.post("/v1/resume", {**resumed, "wait": True}).ok()
     connection = http.client.HTTPConnection(server.host, server.port, timeout=WAIT_S)
     for _ in range(2000):  # as many as are kept
         connection.request("POST", "/v1/completions", json.dumps(asked), {"Content-Type": "application/json"})
@@ -185,6 +210,10 @@ def test_a_page_that_ends_with_a_forgotten_one_is_gone(start):
     for path in ("/v1/generations", "/v1/sessions/stays"):
         refused = server.get(f"{path}?after={first}")
         assert (refused.status, refused.error["code"], refused.error["param"]) == (410, "expired", "after"), path
+    until(lambda: server.get(f"/v1/generations/{used['fermata']['generations'][0]}").status == 410, "the other one too")
+    gone = server.post("/v1/resume", resumed)
+    assert (gone.status, gone.error["code"]) == (410, "expired"), "a pause goes with its generation"
+    assert "60 minutes" in gone.error["message"] and "2000" in gone.error["message"]
     # Sessions are the client's names: one of which nothing is kept is not known.
     assert server.get("/v1/sessions/goes").status == 404 and server.get("/v1/sessions?after=goes").status == 400
     assert server.get(f"/v1/generations?after={alive}").ok()["data"] == []

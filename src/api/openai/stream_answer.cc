@@ -129,6 +129,7 @@ std::string StreamAnswer::event(const Notice& notice) const {
   fermata["index"] = 0;
   fermata["to_byte"] = notice.to_byte;
   fermata["to_utf16"] = notice.to_utf16;
+  if (!notice.pause_id.empty()) fermata["pause_id"] = notice.pause_id;
   return chunk({.top = ",\"fermata\":" + to_text(fermata)});
 }
 

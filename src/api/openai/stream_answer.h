@@ -33,6 +33,7 @@ class StreamAnswer {
     std::uint64_t seq = 0;
     std::size_t to_byte = 0;
     std::size_t to_utf16 = 0;
+    std::string pause_id = {};  // of one that is paused
   };
   // Empty unless the request asked for stream_events.
   std::string event(const Notice& notice) const;

@@ -251,6 +251,19 @@ TEST(StreamAnswer, EventsOnlyForWhoOptedIn) {
   EXPECT_EQ(to_text(chunk->at("fermata")), R"({"type":"rewound","seq":4,"index":0,"to_byte":12,"to_utf16":10})");
 }
 
+// A client adds numbers and joins strings of a delta: nothing of ours may be in it.
+TEST(StreamAnswer, APauseIsToldWithItsIdBesideTheChoices) {
+  AnswerHead with = head(Route::kChat);
+  with.stream_events = true;
+  StreamAnswer answer(with, kVocabulary);
+  std::string stream = answer.begin();
+  stream += answer.event({.type = "paused", .pause_id = "pau_1"});
+  stream += answer.fail(wire_error(Error{Code::kStale, "m", ""}));
+  const auto chunk = parse_json(data_of(stream)[1]);
+  EXPECT_EQ(to_text(chunk->at("choices")), R"([{"index":0,"delta":{},"finish_reason":null}])");
+  EXPECT_EQ(chunk->at("fermata").at("pause_id"), "pau_1");
+}
+
 TEST(StreamAnswer, RowsWithoutTextAreAChunkOnlyForLogprobs) {
   TextEvent event;
   event.rows.resize(1);

@@ -1,5 +1,9 @@
 #include "api/openapi/doc_tables.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "api/openai/fields.h"
 #include "api/openai/http_error.h"
 #include "api/openapi/openapi_parts.h"
@@ -23,12 +27,38 @@ std::string object_table(const json::object& schema) {
   return out;
 }
 
+// Of an event: what each of its types has. A field that several have stands there once.
+std::string event_table(const json::array& types) {
+  std::string out = "| `type` | says |\n|---|---|\n";
+  std::vector<std::pair<std::string, std::string>> rows;  // "`field` | meaning", in which types
+  for (const json::value& one : types) {
+    const json::object& properties = one.at("properties").get_object();
+    const std::string type = "`" + std::string(properties.at("type").at("const").get_string()) + "`";
+    out += "| " + type + " | " + std::string(one.at("description").get_string()) + " |\n";
+    for (const auto& [key, property] : properties) {
+      if (key == "type") continue;
+      const std::string row = "`" + std::string(key) + "` | " + std::string(property.at("description").get_string());
+      const auto place = std::find_if(rows.begin(), rows.end(), [&](const auto& known) { return known.first == row; });
+      if (place == rows.end())
+        rows.emplace_back(row, type);
+      else
+        place->second += ", " + type;
+    }
+  }
+  const auto n_of = [](const std::string& in) { return std::count(in.begin(), in.end(), ',') + 1; };
+  out += "\n| field | | in |\n|---|---|---|\n";
+  for (const auto& [row, in] : rows) out += "| " + row + " | " + (n_of(in) == std::ssize(types) ? "all" : in) + " |\n";
+  return out;
+}
+
 std::string table_named(std::string_view name) {
   if (name == "fields") return fields_table();
   if (name == "errors") return error_table();
   const json::object schemas = openapi::read_source(openapi::kSchemas);
   const json::value* schema = schemas.if_contains(name);
-  return schema ? object_table(schema->get_object()) : "There is no table of this name.\n";
+  if (!schema) return "There is no table of this name.\n";
+  const json::value* types = schema->get_object().if_contains("oneOf");
+  return types ? event_table(types->get_array()) : object_table(schema->get_object());
 }
 
 }  // namespace
