@@ -104,7 +104,7 @@ TEST_F(OpenApi, HasEveryTypeOfEvent) {
   const std::set<std::string_view> wanted(kEntryTypes.begin(), kEntryTypes.end());
   std::set<std::string_view> filtered;
   for (const json::value& parameter : document.at_pointer("/paths/~1v1~1events/get/parameters").get_array())
-    if (parameter.at("name") == "types")
+    if (!parameter.get_object().contains("$ref") && parameter.at("name") == "types")
       for (const json::value& type : parameter.at_pointer("/schema/items/enum").get_array())
         filtered.insert(type.get_string());
   EXPECT_EQ(filtered, wanted);

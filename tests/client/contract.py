@@ -91,6 +91,8 @@ class Contract:
             if "$ref" in header:
                 header = self.document["components"]["headers"][header["$ref"].split("/")[-1]]
             assert not header.get("required") or headers.get(name), f"{method} {target}: no header {name}"
+            if headers.get(name):
+                self.fits(jsonschema.Draft202012Validator(header["schema"]), headers[name], f"{method} {target}: {name}")
         self.seen.add((self.operation(method, target)[0]["operationId"], status, media))
         if media is None:
             return None

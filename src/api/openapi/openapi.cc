@@ -128,12 +128,26 @@ void add_security(json::object& operation, const Endpoint& endpoint) {
   operation["description"] = more ? std::string(more->get_string()) + " " + who : who;
 }
 
+// Every answer but the handshake of a WebSocket names its request.
+void add_request_id(json::object& response) {
+  json::value& headers = response["headers"];
+  if (!headers.is_object()) headers.emplace_object();
+  headers.get_object()["x-request-id"] = reference("headers", "x-request-id");
+}
+
+void add_request_ids(json::object& operation, json::array& parameters) {
+  parameters.push_back(reference("parameters", "x-request-id"));
+  for (auto& [status, response] : operation["responses"].get_object())
+    if (status != "101" && !response.get_object().contains("$ref")) add_request_id(response.get_object());
+}
+
 json::object operation_of(json::object operation, const Path& path, const Endpoint& endpoint) {
   json::array parameters;
   for (const std::string& name : path.names) parameters.push_back(reference("parameters", name));
   if (const json::value* own = operation.if_contains("parameters"))
     for (const json::value& parameter : own->get_array()) parameters.push_back(parameter);
-  if (!parameters.empty()) operation["parameters"] = std::move(parameters);
+  add_request_ids(operation, parameters);
+  operation["parameters"] = std::move(parameters);
   add_body(operation, endpoint);
   add_security(operation, endpoint);
   add_errors(operation, endpoint);
@@ -156,7 +170,8 @@ json::object error_response_of(const ErrorStatus& error) {
   }
   json::object response;
   response["description"] = description;
-  if (!headers.empty()) response["headers"] = std::move(headers);
+  response["headers"] = std::move(headers);
+  add_request_id(response);
   json::object& content = response["content"].emplace_object();
   content["application/json"] = json::object{{"schema", reference("schemas", "ErrorAnswer")}};
   response["x-codes"] = std::move(codes);
