@@ -48,4 +48,26 @@ within() {
   return $status
 }
 
+# progress WHAT [all]: reads ninja, which prints "[12/240] …" for each step. Shows a moving count on a terminal; elsewhere a
+# line for every tenth part, and when none came for 15 s. With `all` every other line of ninja's too: what compilers say.
+progress() {
+  local line shown=0 shown_at=$SECONDS n_done n_all=0 n_before counted=
+  while IFS= read -r line; do
+    if [[ ! $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
+      [ "${2-}" != all ] || [[ $line == "ninja: "*directory* || $line == "ninja: no work to do." ]] || printf '%s\n' "$line"
+      continue
+    fi
+    n_before=$n_all n_done=${BASH_REMATCH[1]} n_all=${BASH_REMATCH[2]}
+    [ "$n_all" -le "$n_before" ] || shown=0  # it looked at its rules first, and now builds
+    if [ -t 1 ]; then
+      printf '\r  %s: %d of %d steps' "$1" "$n_done" "$n_all"
+      counted=yes
+    elif [ $((10 * n_done / n_all)) -gt $shown ] || [ $((SECONDS - shown_at)) -ge 15 ]; then
+      shown=$((10 * n_done / n_all)) shown_at=$SECONDS
+      printf '  %s: %d of %d steps\n' "$1" "$n_done" "$n_all"
+    fi
+  done
+  [ -z "$counted" ] || printf '\n'
+}
+
 jobs_max() { echo "${FERMATA_JOBS:-$(nproc)}"; }

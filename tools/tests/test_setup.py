@@ -164,6 +164,36 @@ class Node(Setup):
                 self.assertNotIn("resolved", package, name)
 
 
+class Build(Setup):
+    STEPS = "[0/1] Re-checking globbed directories...\nninja: Entering directory `build/release'\n"
+
+    def build(self, said, status=0):
+        for name in ("g++", "cmake", "ccache"):
+            self.stub(name, "exit 0")
+        (self.root / ".deps").mkdir(exist_ok=True)
+        (self.root / "said").write_text(said)
+        self.stub("ninja", f'cat "{self.root}/said"; exit {status}')
+        return self.run_tool("build", "product")
+
+    def test_a_file_sees_that_it_goes_on(self):
+        status, out, err = self.build(self.STEPS + "".join(f"[{n}/200] Building CXX object x.o\n" for n in range(1, 201)))
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(out.splitlines(), ["fermata: configuring build/release"] +
+                         [f"  fermata: {n} of 200 steps" for n in range(20, 201, 20)])
+
+    def test_nothing_to_do_says_nothing(self):
+        self.build("")
+        (self.root / "build/release/build.ninja").touch()
+        self.assertEqual(self.build(self.STEPS + "ninja: no work to do.\n"), (0, "", ""))
+
+    def test_what_the_compiler_says_is_shown(self):
+        said = "FAILED: x.o\nx.cc:1:1: error: planted\nninja: build stopped: subcommand failed."
+        status, out, err = self.build(f"[1/20] Building CXX object x.o\n{said}\n", status=1)
+        self.assertEqual(status, 1)
+        self.assertIn(said, out)
+        self.assert_one_sentence(err, "building build/release failed")
+
+
 class BuildLlama(Setup):
     def isa(self, flags, arch, **environment):
         cpuinfo = self.root / "cpuinfo"
