@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/version.h"
 #include "cli/bench_stand.h"
 #include "cli/commands.h"
 #include "cli/complain.h"
@@ -17,7 +18,6 @@
 #include "cli/flags.h"
 #include "cli/open_engine.h"
 #include "cli/output.h"
-#include "cli/version.h"
 #include "engine/llama/checksum.h"
 #include "engine/llama/doctor.h"
 #include "engine/llama/gguf_file.h"

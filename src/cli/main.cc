@@ -3,12 +3,12 @@
 #include <map>
 #include <sstream>
 
+#include "base/version.h"
 #include "cli/commands.h"
 #include "cli/complain.h"
 #include "cli/exit_codes.h"
 #include "cli/output.h"
 #include "cli/usage.h"
-#include "cli/version.h"
 
 namespace cli = fermata::cli;
 
@@ -17,7 +17,7 @@ namespace {
 int run(int argc, char** argv, cli::InterruptSignal& signals) {
   CLI::App app("fermata: inference that can be paused, inspected and resumed at any token, exactly.", "fermata");
   app.require_subcommand(1);
-  app.set_version_flag("--version", cli::version());
+  app.set_version_flag("--version", fermata::version());
   app.footer(std::string("Start with: fermata demo, then fermata serve\n\n") + cli::kExitCodesHelp);
   const std::map<std::string, cli::Command> commands = {
       {"run", cli::add_run(app)},         {"serve", cli::add_serve(app)},

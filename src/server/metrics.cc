@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/version.h"
 #include "runtime/core.h"
 #include "server/metric_families.h"
 #include "server/process_figures.h"
@@ -177,6 +178,7 @@ std::string Metrics::text() const {
     add_pool(families, stats, desk_.info().n_cells);
     add_model(families, desk_.options().model_name, desk_.info());
   }
+  families.gauge("fermata_build_info", "Always 1; the label says what runs.", 1, one("version", version()));
   families.gauge("fermata_interrupt_unreached_seconds",
                  "Longest that a pause or cancel was asked for and is not reached.",
                  desk_.longest_unreached().seconds());

@@ -107,6 +107,13 @@ def test_every_name_is_documented_and_every_documented_name_there(start):
         assert any(name in (known, known + "_sum", known + "_count", known + "_bucket") for known in told), name
 
 
+def test_the_build_is_the_one_that_says_so(start):
+    server = start("--engine", "fake").ready()
+    version = server.get("/openapi.json").ok()["info"]["version"]
+    seen = samples(server)
+    assert version and seen["fermata_build_info", (version,)] == 1
+
+
 def test_figures_of_the_process_are_those_of_the_kernel(start):
     server = start("--engine", "fake").ready()
     seen = samples(server)

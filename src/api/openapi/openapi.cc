@@ -9,6 +9,7 @@
 #include "api/openapi/openapi_parts.h"
 #include "api/openapi/openapi_source.h"
 #include "base/check.h"
+#include "base/version.h"
 
 namespace fermata::api {
 namespace {
@@ -189,7 +190,7 @@ void add_all(json::object& to, json::object from) {
 
 json::object openapi_document(std::span<const Endpoint> endpoints) {
   json::object document = read_source(kBase);
-  document["info"].get_object()["version"] = FERMATA_VERSION;
+  document["info"].get_object()["version"] = version();
   json::object& components = document["components"].get_object();
   json::object& schemas = components["schemas"].get_object();
   add_all(schemas, request_schemas());

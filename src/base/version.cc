@@ -1,11 +1,11 @@
-#include "cli/version.h"
+#include "base/version.h"
 
 #ifndef FERMATA_VERSION
 #error "the build says which version this is"
 #endif
 
-namespace fermata::cli {
+namespace fermata {
 
 const char* version() { return FERMATA_VERSION; }
 
-}  // namespace fermata::cli
+}  // namespace fermata

@@ -1,7 +1,7 @@
 #pragma once
 
-namespace fermata::cli {
+namespace fermata {
 
 const char* version();  // of this build: "0.1.0"
 
-}  // namespace fermata::cli
+}  // namespace fermata
