@@ -28,4 +28,6 @@ Result<std::string> read_input(const std::string& path, std::size_t n_bytes_max)
   return Error{Code::kInvalidArgument, text.error().message, text.error().detail, false};
 }
 
+bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos; }
+
 }  // namespace fermata::cli

@@ -14,4 +14,7 @@ Result<std::string> read_file(const std::string& path, std::size_t n_bytes_max);
 // folder or device, or cannot be read.
 Result<std::string> read_input(const std::string& path, std::size_t n_bytes_max);
 
+// Nothing but white space.
+bool is_blank(const std::string& text);
+
 }  // namespace fermata::cli

@@ -50,6 +50,39 @@ TEST_F(ProgramTest, ReadsThePromptFromStandardInput) {
   EXPECT_EQ(program_.run(piped).out, program_.run(given).out);
 }
 
+TEST_F(ProgramTest, NothingIsNoPrompt) {
+  expect_refused({"run", "--engine", "fake", ""}, "the prompt is empty: there is nothing to answer");
+  expect_refused({"run", "--engine", "fake", " \n"}, "the prompt is nothing but white space");
+  expect_refused({"run", "--engine", "fake", "-"}, "standard input is empty: there is nothing to answer");
+  expect_refused({"run", "--engine", "fake", "--raw", "-"}, "standard input is empty");
+  program_.stdin_from(" \n\t");
+  expect_refused({"run", "--engine", "fake", "-"}, "standard input is nothing but white space");
+  const test::Outcome continued = program_.run({"run", "--engine", "fake", "-n", "1", "--raw", "-"});
+  EXPECT_EQ(continued.code, 0) << "what is continued as it is may be white space: " << continued.err;
+}
+
+TEST_F(ProgramTest, AFlagOfLlamaCppIsToldWithWhatStandsForIt) {
+  expect_refused({"serve", "-np", "4"}, "'fermata serve' has no flag '-np', which is llama.cpp's: leave it out");
+  expect_refused({"serve", "--parallel=4"}, "'--parallel', which is llama.cpp's");
+  expect_refused({"serve", "--api-key", "secret"}, "fermata new-key");
+  expect_refused({"run", "-p", "hello"}, "the prompt stands without a flag");
+  // CLI11 reads these as -c tk, -h f and -n gl.
+  expect_refused({"serve", "-ctk", "q8_0"}, "has no flag '-ctk', which is llama.cpp's: say --kv");
+  expect_refused({"serve", "-hf", "some/model"}, "nothing is downloaded");
+  expect_refused({"run", "-ngl", "99", "hello"}, "has no flag '-ngl'");
+  expect_refused({"run", "-n", "x", "hello"}, "--max-tokens: takes");
+  EXPECT_EQ(program_.run({"serve", "-ngl", "99", "--help"}).code, 0) << "help is help";
+}
+
+TEST_F(ProgramTest, TheNamesThatLlamaServerHasForTheSameAreTaken) {
+  const test::Outcome outcome =
+      program_.run({"run", "--engine", "fake", "--seed", "1", "--ctx-size", "512", "--n-predict", "9", "x"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, program_.run({"run", "--engine", "fake", "--seed", "1", "-c", "512", "-n", "9", "x"}).out);
+  expect_refused({"run", "--engine", "fake", "--seed", "1", "--ctx-size", "1", "x"},
+                 "--ctx: takes a whole number from 128");
+}
+
 TEST_F(ProgramTest, WhatCannotBeWrittenIsNoSuccess) {
   const std::vector<std::vector<std::string>> commands = {
       {"--help"},

@@ -59,12 +59,26 @@ void report(const Answer& answer, std::uint64_t seed, Duration took) {
                took.ms() / 1000, static_cast<unsigned long long>(seed));
 }
 
-int run(RunSettings& settings, InterruptSignal& signals) {
-  if (settings.prompt == "-") {
+// A script whose variable is unset, or whose command said nothing, wants no invented answer. White space alone is text
+// only where it is continued as it is.
+Result<void> read_prompt(RunSettings& settings) {
+  const bool is_piped = settings.prompt == "-";
+  if (is_piped) {
     Result<std::string> text = read_input("-", limits::kPromptBytesMax);
-    if (!text) return complain(text.error());
+    if (!text) return text.error();
     settings.prompt = *std::move(text);
   }
+  const bool is_nothing = settings.raw_prompt ? settings.prompt.empty() : is_blank(settings.prompt);
+  if (!is_nothing) return {};
+  const std::string what = is_piped ? "standard input is " : "the prompt is ";
+  return Error{Code::kInvalidArgument,
+               what + (settings.prompt.empty() ? "empty" : "nothing but white space") + ": there is nothing to answer",
+               {},
+               false};
+}
+
+int run(RunSettings& settings, InterruptSignal& signals) {
+  if (const Result<void> read = read_prompt(settings); !read) return complain(read.error());
   Result<OpenedEngine> opened = open_engine(settings.engine);
   if (!opened) return complain(opened.error());
   Result<std::vector<TokenId>> tokens = prompt_tokens(settings, *opened);
@@ -110,7 +124,10 @@ Command add_run(CLI::App& app) {
       "  fermata run -j '{\"type\":\"object\",\"properties\":{\"city\":{\"type\":\"string\"}}}' \"Name a city.\"\n"
       "  cat letter.txt | fermata run --system \"Summarise.\" -\n\n" +
       std::string(kExitCodesHelp));
-  command->add_option("prompt", settings->prompt, "What to answer; - reads standard input")->required();
+  command
+      ->add_option("prompt", settings->prompt,
+                   "What to answer; - reads standard input. Nothing, or white space alone without --raw, is refused")
+      ->required();
   CLI::Option* system = command->add_option_function<std::string>(
       "--system", [settings](const std::string& text) { settings->system = text; },
       "System message of the chat template");

@@ -11,8 +11,6 @@
 namespace fermata::cli {
 namespace {
 
-bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos; }
-
 // CLI11 puts the flag before what these say.
 std::string read_file(const std::string& path) {
   Result<std::string> text = read_input(path, limits::kGrammarBytesMax);
