@@ -159,6 +159,7 @@ Command add_bench(CLI::App& app) {
   settings->only = {"decode", "prefill", "frozen"};
   CLI::App* command = app.add_subcommand("bench", "Measure this build on this machine");
   command->require_subcommand(1);
+  command->footer("Example: fermata bench core --quick");
   CLI::App* core = command->add_subcommand("core", "The engine with its core: speed, and how long a pause takes");
   core->footer(
       "Progress goes to standard error, one JSON object to standard output or FILE. Examples:\n"
@@ -166,10 +167,11 @@ Command add_bench(CLI::App& app) {
       "  fermata bench core --only freeze -m tiny.gguf -c 102400\n"
       "`make bench` compares with llama.cpp; docs/performance.md tells what was found.");
   BenchPlan& plan = settings->plan;
-  add_text(*core, "--json", settings->json_path, "File for the result");
-  core->add_option("--only", settings->only, "decode, prefill, frozen (and released), freeze")
+  add_path(*core, "--json", settings->json_path, "File for the result");
+  core->add_option("--only", settings->only, "What to measure, with commas between; frozen and released are one")
       ->delimiter(',')
-      ->check(CLI::IsMember({"decode", "prefill", "frozen", "released", "freeze"}));
+      ->type_name("decode|prefill|frozen|released|freeze")
+      ->check(CLI::IsMember({"decode", "prefill", "frozen", "released", "freeze"}).description(""));
   // Before the flags that it gives other defaults, so that they have the last word.
   core->add_flag_callback(
       "--quick", [&plan] { plan = BenchPlan::quick(); }, "One round, 100 pauses");
@@ -183,7 +185,8 @@ Command add_bench(CLI::App& app) {
   add_number(*core, "--prefill-rows", settings->limits.n_prefill_rows, "Rows of a prompt chunk when nobody waits",
              {1, 2048})
       ->capture_default_str();
-  core->add_flag("!--no-aged", plan.aged, "Leave out the speeds on a pool that much has passed through");
+  core->add_flag_callback(
+      "--no-aged", [&plan] { plan.aged = false; }, "Leave out the speeds on a pool that much has passed through");
   settings->engine.add_to(*core);
   return [settings](InterruptSignal&) {
     const Result<void> done = bench(*settings);

@@ -185,6 +185,12 @@ int demo(const EngineFlags& flags) {
 Command add_demo(CLI::App& app) {
   auto flags = std::make_shared<EngineFlags>();
   CLI::App* command = app.add_subcommand("demo", "A guided tour: pause, inspect, resume, compare");
+  command->footer(
+      "A story is paused beside two others that run, is looked at, goes on, and is compared with the run that nobody\n"
+      "disturbed. Nothing is asked. Examples:\n"
+      "  fermata demo\n"
+      "  fermata demo -m model.gguf\n\n" +
+      std::string(kExitCodesHelp));
   flags->add_to(*command);
   return [flags](InterruptSignal&) { return demo(*flags); };
 }

@@ -5,7 +5,8 @@
 
 namespace fermata::cli {
 
-// What `fermata` ends with; `fermata --help` lists them.
+// What `fermata` ends with; `fermata --help` lists them. A reader of the output that is gone ends it by SIGPIPE, as it
+// ends any program: 141 in a shell.
 enum ExitCode : int {
   kOk = 0,             // the answer is complete, or ended at its token limit
   kFailed = 1,         // an error, or what was to be said could not be written; standard error says why
@@ -20,7 +21,8 @@ enum ExitCode : int {
 // The list above, for --help.
 inline constexpr const char* kExitCodesHelp =
     "Exit codes: 0 complete (or its token limit), 1 failed, or the output could not be written, 2 wrong usage,\n"
-    "3 no model, 4 engine stuck, 5 time limit, 130 Ctrl-C, 143 SIGTERM (what had been said was printed).";
+    "3 no model, 4 engine stuck, 5 time limit, 130 Ctrl-C, 143 SIGTERM (what had been said was printed);\n"
+    "141 (of the shell): what reads the output, as head does, was gone before all of it was written.";
 
 ExitCode exit_code_for(EndReason reason);
 ExitCode exit_code_for(Code code);

@@ -18,6 +18,17 @@ CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& valu
   return app.add_option(names, take, help, false, [&value] { return value; })->type_name("TEXT");
 }
 
+CLI::Option* add_path(CLI::App& app, const std::string& names, std::string& value, const std::string& help) {
+  return add_text(app, names, value, help)->type_name(std::string(kPathType));
+}
+
+CLI::Option* add_word(CLI::App& app, const std::string& names, std::string& value,
+                      const std::vector<std::string>& words, const std::string& help) {
+  std::map<std::string, std::string> choices;
+  for (const std::string& word : words) choices.emplace(word, word);
+  return add_choice(app, names, value, choices, help);
+}
+
 CLI::Option* repeatable(CLI::Option* option) {
   return option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
 }

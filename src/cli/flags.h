@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 // Flags that take what they were given whole or refuse it by name. CLI11's own numbers stop at the largest of their
 // type without a word, take 010 for 8, and -1 for a very large seed.
@@ -87,6 +88,14 @@ CLI::Option* add_choice(CLI::App& app, const std::string& names, Choice& value,
 
 // A text or path that must not be empty: an empty one is an unset variable of a script.
 CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& value, const std::string& help);
+
+// The same for the path of a file, which shells complete.
+inline constexpr std::string_view kPathType = "FILE";
+CLI::Option* add_path(CLI::App& app, const std::string& names, std::string& value, const std::string& help);
+
+// One of some words, for a value that is the word itself.
+CLI::Option* add_word(CLI::App& app, const std::string& names, std::string& value,
+                      const std::vector<std::string>& words, const std::string& help);
 
 // An option of a list: one value each time it is given, so that the prompt may follow it.
 CLI::Option* repeatable(CLI::Option* option);

@@ -18,7 +18,11 @@ int run(int argc, char** argv, cli::InterruptSignal& signals) {
   CLI::App app("fermata: inference that can be paused, inspected and resumed at any token, exactly.", "fermata");
   app.require_subcommand(1);
   app.set_version_flag("--version", fermata::version());
-  app.footer(std::string("Start with: fermata demo, then fermata serve\n\n") + cli::kExitCodesHelp);
+  app.footer(
+      std::string(
+          "Start with: fermata demo, then fermata serve. 'fermata SUBCOMMAND --help' has flags and examples.\n"
+          "Without -m the model of the variable FERMATA_MODEL is used, else the default one ('make model').\n\n") +
+      cli::kExitCodesHelp);
   const std::map<std::string, cli::Command> commands = {
       {"run", cli::add_run(app)},         {"serve", cli::add_serve(app)},
       {"demo", cli::add_demo(app)},       {"bench", cli::add_bench(app)},

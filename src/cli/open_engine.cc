@@ -63,10 +63,10 @@ Result<std::unique_ptr<LlamaEngine>> load_llama(const LlamaOptions& options, boo
 
 void EngineFlags::add_to(CLI::App& app) {
   const std::string group = "Engine";
-  add_text(app, "-m,--model", model, "GGUF file; the default model if left out")->group(group);
-  app.add_option("--engine", engine, "llama, or fake: a scripted engine without a model")
+  add_path(app, "-m,--model", model, "GGUF file; left out: that of FERMATA_MODEL, else the default model")
+      ->group(group);
+  add_word(app, "--engine", engine, {"llama", "fake"}, "fake: a scripted engine without a model")
       ->group(group)
-      ->check(CLI::IsMember({"llama", "fake"}))
       ->capture_default_str();
   add_number(app, "-c,--ctx", n_ctx, "Cells of the KV pool, shared by all generations", {128, 1 << 24})
       ->group(group)
@@ -76,13 +76,13 @@ void EngineFlags::add_to(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--kv", kv, "Type of keys and values: f16, bf16, q8_0, or two of them as K/V")
       ->group(group)
+      ->type_name("TYPE")
       ->capture_default_str();
   add_switch(app, "--exact", exact, "on: switch off what would make bits depend on neighbours")
       ->group(group)
       ->capture_default_str();
-  app.add_option("--attention", attention, "ours, or ggml's")
+  add_word(app, "--attention", attention, {"ours", "ggml"}, "Whose attention computes; ggml's is for comparing")
       ->group(group)
-      ->check(CLI::IsMember({"ours", "ggml"}))
       ->capture_default_str();
 }
 
@@ -127,7 +127,7 @@ std::optional<Error> missing_default_model(const EngineFlags& flags) {
 }
 
 void EngineFlags::add_chat_template_to(CLI::App& app) {
-  add_text(app, "--chat-template-file", chat_template_file, "Jinja template for dialogues, instead of the model's own")
+  add_path(app, "--chat-template-file", chat_template_file, "Jinja template for dialogues, instead of the model's own")
       ->group("Engine")
       ->envname("FERMATA_CHAT_TEMPLATE_FILE");
 }

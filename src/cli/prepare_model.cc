@@ -50,14 +50,12 @@ Command add_prepare_model(CLI::App& app) {
   auto settings = std::make_shared<PrepareSettings>();
   CLI::App* command = app.add_subcommand("prepare-model", "Write a model anew with weights of another type, once");
   command->footer("Example: fermata prepare-model big-f16.gguf big-q4_0.gguf --type Q4_0");
-  add_text(*command, "source", settings->options.source, "GGUF file")->required();
-  add_text(*command, "target", settings->options.target, "GGUF file to write; appears complete or not at all")
+  add_path(*command, "source", settings->options.source, "GGUF file")->required();
+  add_path(*command, "target", settings->options.target, "GGUF file to write; appears complete or not at all")
       ->required();
   std::vector<std::string> names;
   for (const auto& [name, type] : weight_types()) names.push_back(name);
-  command->add_option("--type", settings->type, "Weights of the target")
-      ->check(CLI::IsMember(names))
-      ->capture_default_str();
+  add_word(*command, "--type", settings->type, names, "Weights of the target")->capture_default_str();
   command->add_flag("--force", settings->options.rewrite, "Replace a model that stands at the target");
   add_number(*command, "-t,--threads", settings->options.n_threads, "Threads; 0 chooses", {0, 255})
       ->capture_default_str();

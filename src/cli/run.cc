@@ -137,7 +137,8 @@ Command add_run(CLI::App& app) {
              {-1, limits::kTokensMax})
       ->capture_default_str();
   repeatable(command->add_option("--stop", settings->request.stop, "Ends the answer before this text; repeatable"));
-  add_number(*command, "--timeout", settings->timeout_s, "Seconds of running time; 0 is no limit", {0.0, 1e6});
+  add_number(*command, "--timeout", settings->timeout_s, "Seconds of running time; 0 is no limit", {0.0, 1e6})
+      ->capture_default_str();
   command->add_flag("-v,--verbose", settings->verbose, "Say afterwards how it ended");
   settings->engine.add_to(*command);
   settings->engine.add_chat_template_to(*command);

@@ -112,21 +112,25 @@ void SamplingFlags::add_to(CLI::App& app, SamplingParams& p) {
   add_truncation(app, p);
   add_penalties(app, p);
   const std::string group = "Constraints";
-  repeatable(
-      app.add_option("--logit-bias", logit_bias_, "TOKEN=BIAS added to a token's logit; -inf forbids it; repeatable"))
+  repeatable(app.add_option("--logit-bias", logit_bias_,
+                            "Added to the logit of a token, by its id; -inf forbids it; repeatable"))
       ->group(group)
+      ->type_name("TOKEN=BIAS")
       ->each([&p](const std::string& text) { p.logit_bias.push_back(parse_bias(text)); });
   app.add_flag("--ignore-eos", p.ignore_eos, "Never end by itself")->group(group);
   auto* grammar = add_text(app, "--grammar", p.grammar, "GBNF grammar that the answer must follow")->group(group);
-  auto* grammar_file =
-      app.add_option("--grammar-file", grammar_file_, "The same, from a file")->group(group)->excludes(grammar);
+  auto* grammar_file = app.add_option("--grammar-file", grammar_file_, "The same, from a file; - is standard input")
+                           ->group(group)
+                           ->type_name(std::string(kPathType))
+                           ->excludes(grammar);
   grammar_file->each([&p](const std::string& path) { p.grammar = read_file(path); });
   auto* schema = add_text(app, "-j,--json-schema", p.json_schema, "JSON schema that the answer must follow")
                      ->group(group)
                      ->excludes(grammar)
                      ->excludes(grammar_file);
-  app.add_option("--json-schema-file", schema_file_, "The same, from a file")
+  app.add_option("--json-schema-file", schema_file_, "The same, from a file; - is standard input")
       ->group(group)
+      ->type_name(std::string(kPathType))
       ->excludes(grammar)
       ->excludes(grammar_file)
       ->excludes(schema)

@@ -153,13 +153,16 @@ void add_address(CLI::App& command, ServeSettings& settings) {
   const std::string group = "Address and who may come";
   command.add_option("--host", server.host, "Address to listen at; another than loopback needs --api-key-file")
       ->group(group)
+      ->type_name("ADDRESS")
       ->capture_default_str();
   add_number(command, "--port", server.port, "Port; 0 takes any free one")->group(group)->capture_default_str();
-  command.add_option("--allow-host", server.hosts, "Another name in the Host header by which we may be called")
-      ->group(group);
-  command.add_option("--allow-origin", server.origins, "Web pages that may call us (CORS), as https://name[:port]")
-      ->group(group);
-  add_text(command, "--api-key-file", server.api_key_file,
+  command.add_option("--allow-host", server.hosts, "Another name by which clients may call it; repeatable")
+      ->group(group)
+      ->type_name("NAME");
+  command.add_option("--allow-origin", server.origins, "Web pages that may call it (CORS), as https://name[:port]")
+      ->group(group)
+      ->type_name("ORIGIN");
+  add_path(command, "--api-key-file", server.api_key_file,
            "Who may come, with tenant and scopes: lines that 'fermata new-key' makes. Read anew when it changes")
       ->group(group);
 }
@@ -219,10 +222,12 @@ Command add_serve(CLI::App& app) {
       "runs\n"
       "reads the file anew when it changes, or on SIGHUP; a broken one is refused, and the keys stay as they were.\n"
       "docs/api.md lists what is served.");
-  add_text(*command, "--config", settings->config, "TOML file with these flags as keys; a flag or variable wins");
+  add_path(*command, "--config", settings->config,
+           "TOML file with these flags as keys; a flag or variable wins; 'fermata config --example' prints one");
   add_address(*command, *settings);
-  command->add_option("--model-name", settings->model_name, "What clients call the model; its own name if left out");
-  command->add_option("--alias", settings->server.model_aliases, "Another name for it; repeatable");
+  command->add_option("--model-name", settings->model_name, "What clients call the model; its own name if left out")
+      ->type_name("NAME");
+  command->add_option("--alias", settings->server.model_aliases, "Another name for it; repeatable")->type_name("NAME");
   add_waits(*command, *settings);
   add_log(*command, settings->log);
   settings->engine.add_to(*command);
