@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -38,8 +39,12 @@ class ConfigReader {
     if (std::find(known.begin(), known.end(), name) == known.end())
       return wrong_at(path_, item.key_at, "there is no key '" + name + "'" + did_you_mean(name, known));
     CLI::Option* option = command_.get_option("--" + name);
-    if (!seen_.insert(option).second)
-      return wrong_at(path_, item.key_at, "'" + name + "' stands at the top and in a section");
+    const auto [before, is_new] = seen_.emplace(option, name);
+    if (!is_new)
+      return wrong_at(path_, item.key_at,
+                      before->second == name
+                          ? "'" + name + "' stands at the top and in a section"
+                          : "'" + name + "' is another name of '" + before->second + "', which stands above");
     return give(item, *option);
   }
 
@@ -74,7 +79,7 @@ class ConfigReader {
   CLI::App& command_;
   const std::string& path_;
   std::set<const CLI::Option*> given_;
-  std::set<const CLI::Option*> seen_;
+  std::map<const CLI::Option*, std::string> seen_;  // and by which name
 };
 
 }  // namespace

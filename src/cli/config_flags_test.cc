@@ -23,7 +23,7 @@ class ConfigFlags : public testing::Test {
     hosts_.clear();
     add_number(*serve, "--port", port_, "");
     add_switch(*serve, "--exact", exact_, "");
-    add_text(*serve, "-m,--model", model_, "");
+    add_text(*serve, "-m,--model,--gguf", model_, "");
     serve->add_option("--allow-host", hosts_, "");
     serve->add_option("--engine", engine_, "")->check(CLI::IsMember({"llama", "fake"}));
     std::string config;
@@ -73,6 +73,7 @@ TEST_F(ConfigFlags, AnUnknownKeyGetsTheNearestAsAHint) {
   EXPECT_EQ(refusal("config = \"x\""), "1:1: there is no key 'config'");
   EXPECT_EQ(refusal("[server]\nport = 1"), "2:1: there is no section 'server'; keys stand at the top, or in [serve]");
   EXPECT_EQ(refusal("port = 1\n[serve]\nport = 2"), "3:1: 'port' stands at the top and in a section");
+  EXPECT_EQ(refusal("model = \"a\"\ngguf = \"b\""), "2:1: 'gguf' is another name of 'model', which stands above");
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <map>
-#include <sstream>
+#include <string>
 
 #include "base/version.h"
 #include "cli/commands.h"
@@ -32,11 +33,7 @@ int run(int argc, char** argv, cli::InterruptSignal& signals) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() != 0) return cli::complain_usage(app, e);
-    std::ostringstream asked_for;  // the help, or the version
-    app.exit(e, asked_for);
-    std::fputs(asked_for.str().c_str(), stdout);
-    return cli::kOk;
+    return cli::complain_usage(app, e, {argv + std::min(argc, 1), argv + argc});
   }
   return commands.at(app.get_subcommands().front()->get_name())(signals);
 }

@@ -68,7 +68,8 @@ void EngineFlags::add_to(CLI::App& app) {
   add_word(app, "--engine", engine, {"llama", "fake"}, "fake: a scripted engine without a model")
       ->group(group)
       ->capture_default_str();
-  add_number(app, "-c,--ctx", n_ctx, "Cells of the KV pool, shared by all generations", {128, 1 << 24})
+  add_number(app, "-c,--ctx,--ctx-size", n_ctx, "Tokens of context (cells of the KV pool), shared by all generations",
+             {128, 1 << 24})
       ->group(group)
       ->capture_default_str();
   add_number(app, "-t,--threads", n_threads, "Threads of a step; 0 chooses", {0, 255})

@@ -142,6 +142,16 @@ TEST_F(ProgramTest, WhatIsMisspelledIsToldWithTheNearestName) {
   expect_refused({"serve", "--log-level", "loud"}, "--log-level: takes debug|");
 }
 
+TEST_F(ProgramTest, AVariableOfServeIsReadByServeAloneAndNamedIfItIsWrong) {
+  program_.set("FERMATA_PORT", "x");
+  program_.set("FERMATA_CHAT_TEMPLATE_FILE", "");
+  EXPECT_EQ(program_.run({"run", "--engine", "fake", "-n", "1", "hello"}).code, 0);
+  EXPECT_EQ(program_.run({"config", "--example"}).code, 0);
+  expect_refused({"serve"},
+                 "--port: takes a whole number from 0 to 65535, not 'x', which is in the variable FERMATA_PORT\n");
+  expect_refused({"serve", "--port", "y"}, "not 'y'\n");
+}
+
 TEST_F(ProgramTest, WithoutAModelItSaysWhereOneWasLookedForAndHowToGetOne) {
   // Away from a tree of sources, which may have one.
   std::filesystem::copy_file(FERMATA_PROGRAM, program_.file("fermata"));

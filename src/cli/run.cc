@@ -133,8 +133,8 @@ Command add_run(CLI::App& app) {
       "System message of the chat template");
   command->add_flag("--raw", settings->raw_prompt, "Continue the prompt as it is, without the chat template")
       ->excludes(system);
-  add_number(*command, "-n,--max-tokens", settings->request.n_tokens_max, "Most tokens to generate; -1: as many as fit",
-             {-1, limits::kTokensMax})
+  add_number(*command, "-n,--max-tokens,--n-predict,--predict", settings->request.n_tokens_max,
+             "Most tokens to generate; -1: as many as fit", {-1, limits::kTokensMax})
       ->capture_default_str();
   repeatable(command->add_option("--stop", settings->request.stop, "Ends the answer before this text; repeatable"));
   add_number(*command, "--timeout", settings->timeout_s, "Seconds of running time; 0 is no limit", {0.0, 1e6})

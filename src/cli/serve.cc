@@ -233,6 +233,7 @@ Command add_serve(CLI::App& app) {
   settings->engine.add_to(*command);
   settings->engine.add_chat_template_to(*command);
   name_variables(*command);
+  command->parse_complete_callback([] {});  // else CLI11 reads the variables for every other command too
   return [settings, command](InterruptSignal& signals) {
     const Result<void> configured = settings->config.empty() ? Result<void>() : read_config(*command, settings->config);
     return configured ? run_server(*settings, signals) : complain(configured.error());

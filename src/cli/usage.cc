@@ -3,10 +3,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <sstream>
 
 #include "base/nearest.h"
 #include "cli/complain.h"
 #include "cli/exit_codes.h"
+#include "cli/foreign_flags.h"
 
 namespace fermata::cli {
 namespace {
@@ -77,6 +80,34 @@ std::string why_unknown(const std::vector<Place>& places) {
   return {};
 }
 
+// "--port: takes …" of what stands in FERMATA_PORT and not on the command line.
+std::string variable_behind(const CLI::App& command, const std::string& said, const Words& words) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string flag = "--" + (option->get_lnames().empty() ? "" : option->get_lnames().front());
+    const std::string& variable = option->get_envname();
+    if (variable.empty() || !said.starts_with(flag + ":") || std::getenv(variable.c_str()) == nullptr) continue;
+    const auto is_given = [&](const std::string& word) {
+      const bool is_short = word.starts_with('-') && !word.starts_with("--");  // its value may stand right behind it
+      return option->check_name(is_short ? word.substr(0, 2) : word.substr(0, word.find('=')));
+    };
+    if (std::none_of(words.begin(), words.end(), is_given)) return variable;
+  }
+  return {};
+}
+
+// In whole words: CLI11 takes the -hf of others for -h.
+bool asks_for_it(const Words& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string& word) { return word == "-h" || word == "--help" || word == "--version"; });
+}
+
+int print_what_was_asked_for(const CLI::App& app, const CLI::ParseError& help_or_version) {
+  std::ostringstream text;
+  app.exit(help_or_version, text);
+  std::fputs(text.str().c_str(), stdout);
+  return kOk;
+}
+
 bool lacks_only_a_command(const CLI::ParseError& error, const Place& place) {
   return is<CLI::RequiredError>(error) && place.app->get_require_subcommand_min() > 0 &&
          place.app->remaining(true).empty();
@@ -90,15 +121,22 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   return found.empty() ? "" : "; did you mean '" + std::string(found) + "'?";
 }
 
-int complain_usage(const CLI::App& app, const CLI::ParseError& error) {
+int complain_usage(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words) {
   const std::vector<Place> places = places_of(app);
+  if (error.get_exit_code() == 0 && asks_for_it(words)) return print_what_was_asked_for(app, error);
   if (lacks_only_a_command(error, places.back())) {
     std::fputs(app.help().c_str(), stdout);
     return kUsage;
   }
   const bool is_about_words = is<CLI::ExtrasError>(error) || is<CLI::RequiredError>(error);
-  const std::string unknown = is_about_words ? why_unknown(places) : "";
-  complain({Code::kInvalidArgument, unknown.empty() ? error.what() : unknown, {}, false});
+  std::string unknown = foreign_flag_among(words, *places.back().app, places.back().name);
+  if (unknown.empty() && error.get_exit_code() == 0) return print_what_was_asked_for(app, error);
+  if (unknown.empty() && is_about_words) unknown = why_unknown(places);
+  if (unknown.empty()) {
+    const std::string variable = variable_behind(*places.back().app, error.what(), words);
+    unknown = error.what() + (variable.empty() ? "" : ", which is in the variable " + variable);
+  }
+  complain({Code::kInvalidArgument, unknown, {}, false});
   std::fprintf(stderr, "'%s --help' tells more.\n", places.back().name.c_str());
   return kUsage;
 }

@@ -10,8 +10,9 @@ namespace fermata::cli {
 // "; did you mean 'serve'?", or nothing if no known name is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
-// Says on standard error why a command line cannot be, with the nearest name for one that nobody knows. Where only a
-// command is missing, prints the help instead. The exit code.
-int complain_usage(const CLI::App& app, const CLI::ParseError& error);
+// Says on standard error why a command line cannot be, with the nearest name for one that nobody knows, or with what
+// stands for a flag of llama.cpp. Prints help or version where these are asked for, and help where only a command is
+// missing. `words`: those of the command line. The exit code.
+int complain_usage(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words);
 
 }  // namespace fermata::cli
