@@ -16,5 +16,9 @@ Command add_bench(CLI::App& app);
 Command add_doctor(CLI::App& app);
 Command add_prepare_model(CLI::App& app);
 Command add_new_key(CLI::App& app);
+// These print what is made from all the others.
+Command add_config(CLI::App& app);
+Command add_completion(CLI::App& app);
+Command add_man(CLI::App& app);
 
 }  // namespace fermata::cli

@@ -25,10 +25,16 @@ int run(int argc, char** argv, cli::InterruptSignal& signals) {
           "Without -m the model of the variable FERMATA_MODEL is used, else the default one ('make model').\n\n") +
       cli::kExitCodesHelp);
   const std::map<std::string, cli::Command> commands = {
-      {"run", cli::add_run(app)},         {"serve", cli::add_serve(app)},
-      {"demo", cli::add_demo(app)},       {"bench", cli::add_bench(app)},
-      {"doctor", cli::add_doctor(app)},   {"prepare-model", cli::add_prepare_model(app)},
+      {"run", cli::add_run(app)},
+      {"serve", cli::add_serve(app)},
+      {"demo", cli::add_demo(app)},
+      {"bench", cli::add_bench(app)},
+      {"doctor", cli::add_doctor(app)},
+      {"prepare-model", cli::add_prepare_model(app)},
       {"new-key", cli::add_new_key(app)},
+      {"config", cli::add_config(app)},
+      {"completion", cli::add_completion(app)},
+      {"man", cli::add_man(app)},
   };
   try {
     app.parse(argc, argv);

@@ -214,6 +214,7 @@ Command add_serve(CLI::App& app) {
   CLI::App* command = app.add_subcommand("serve", "Serve the OpenAI API with a pause button");
   command->footer(
       "Every flag is also a key of the file that --config names (TOML: port = 8081), and a variable FERMATA_….\n"
+      "'fermata config --example' prints such a file, with all keys and their defaults.\n"
       "Examples:\n"
       "  fermata serve\n"
       "  fermata serve --port 0 --engine fake\n"
