@@ -73,6 +73,18 @@ std::string call_to_try(const Readiness& now, const std::string& url, const std:
          R"(, "max_tokens": 200, "stream": true, "fermata": {"client_id": "try"}}')";
 }
 
+// What to set before the calls are pasted.
+std::string key_in_words(const Readiness& now) {
+  return now.wants_key ? "  key     export FERMATA_API_KEY=KEY (what 'fermata new-key' printed)\n" : "";
+}
+
+// Whoever comes by another name gets 421, which looks like a server that is broken.
+std::string hosts_in_words(const Readiness& now) {
+  std::string names;
+  for (const std::string& host : now.hosts) names += (names.empty() ? "" : ", ") + printable(host);
+  return names.empty() ? "" : "  names   " + names + "; by any other it answers 421: --allow-host NAME allows one\n";
+}
+
 void tell_ready(const Readiness& now) {
   const EngineInfo& info = now.info;
   const std::string url = url_to_call(now.url);
@@ -84,13 +96,14 @@ void tell_ready(const Readiness& now) {
       "  exact   %s: %s\n"
       "  pool    %d tokens, shared by all generations\n"
       "  chat    %s\n"
+      "%s%s"
       "  try     %s\n"
       "  pause   %spause\n"
       "  resume  %sresume\n"
       "  stop    Ctrl-C\n",
       now.model.c_str(), now.url.c_str(), info.exactness.with_neighbours ? "yes" : "no", info.exactness.why.c_str(),
-      info.n_cells, std::string(chat_in_words(now.chat_origin)).c_str(), call_to_try(now, url, key).c_str(),
-      control.c_str(), control.c_str());
+      info.n_cells, std::string(chat_in_words(now.chat_origin)).c_str(), hosts_in_words(now).c_str(),
+      key_in_words(now).c_str(), call_to_try(now, url, key).c_str(), control.c_str(), control.c_str());
   std::fflush(stdout);
 }
 

@@ -97,6 +97,12 @@ std::vector<std::string> hosts_of(const ServerOptions& options) {
   return hosts;
 }
 
+bool is_local(const ServerOptions& options) {
+  boost::system::error_code error;
+  const auto address = asio::ip::make_address(options.host, error);
+  return error || address.is_loopback();
+}
+
 Result<void> Server::listen() {
   DeskOptions desk;
   desk.model_aliases = options_.model_aliases;
@@ -146,8 +152,8 @@ void Server::on_loaded(Result<LoadedModel>& loaded) {
   model_.emplace(*std::move(loaded));
   core_ = std::make_unique<Core>(std::move(model_->engine), clock_, options_.loop);
   desk_->serve(*core_, model_->chat.get(), model_->name, model_->path);
-  events_.ready(
-      {core_->info(), model_->name, listener_->url(), model_->chat ? model_->chat->origin() : "", guard_->has_keys()});
+  events_.ready({core_->info(), model_->name, listener_->url(), model_->chat ? model_->chat->origin() : "",
+                 guard_->has_keys(), is_local(options_) ? std::vector<std::string>() : guard_->hosts()});
 }
 
 asio::awaitable<void> Server::sleep(Duration duration) {

@@ -45,6 +45,7 @@ struct Readiness {
   std::string url;
   std::string_view chat_origin;  // as ChatTemplate has it; empty: there is none
   bool wants_key = false;
+  std::vector<std::string> hosts;  // names by which others may call it; empty: only this machine can
 };
 
 // May be called from any thread while serve() runs.

@@ -49,6 +49,37 @@ def test_the_calls_it_says_to_try_are_answered(start, tmp_path, monkeypatch, fla
         assert json.loads(tried(name))["error"]["code"] == "wrong_state"
 
 
+def test_it_says_by_which_names_it_may_be_called_and_what_to_set(start, tmp_path):
+    path, keys = key_file(tmp_path, ("ann", "-", "use"))
+    server = start("--engine", "fake", "--host", "0.0.0.0", "--allow-host", "My.Name", "--api-key-file", str(path)).ready()
+    until(lambda: "stop    Ctrl-C" in "".join(server.log), "it has said all")
+    said = "".join(line for line in server.log if line.startswith(" "))
+    names, rest = lines_of(said, "names").split("; ")
+    assert "421" in rest and "--allow-host NAME" in rest and "my.name" in names
+    for name in names.split(", "):
+        assert server.get("/v1/models", key=keys["ann"], headers={"Host": f"{name}:{server.port}"}).status == 200, name
+    assert server.get("/v1/models", key=keys["ann"], headers={"Host": "other.name"}).status == 421
+    assert lines_of(said, "key").startswith("export FERMATA_API_KEY=") and "new-key" in lines_of(said, "key")
+
+
+def test_on_this_machine_alone_it_needs_no_names_and_no_key(start):
+    server = start("--engine", "fake").ready()
+    until(lambda: "stop    Ctrl-C" in "".join(server.log), "it has said all")
+    assert not any(line.startswith(("  names ", "  key ")) for line in server.log)
+
+
+def test_the_example_of_a_config_file_is_what_it_does_without_one(start, tmp_path):
+    example = subprocess.run([str(BINARY), "config", "--example"], capture_output=True, text=True, timeout=WAIT_S)
+    file = tmp_path / "server.toml"
+    file.write_text("".join(line.removeprefix("#") for line in example.stdout.splitlines(keepends=True)))
+    told = []
+    for flags in ([], ["--config", str(file)]):
+        server = start("--engine", "fake", *flags).ready()
+        until(lambda: "stop    Ctrl-C" in "".join(server.log), "it has said all")
+        told.append("".join(line for line in server.log if line.startswith("  ")).replace(str(server.port), "PORT"))
+    assert told[0] == told[1]
+
+
 def test_503_while_the_model_is_loaded(start):
     server = start("-m", tiny_model(), "-c", "131072")  # a large pool: some time to be asked meanwhile
     seen = []

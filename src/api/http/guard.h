@@ -38,6 +38,7 @@ class Guard {
 
   Admission admit(const HttpRequest& head, std::string_view raw_path, const Router& router) const;
   bool has_keys() const { return keys_ && !keys_->empty(); }
+  const std::vector<std::string>& hosts() const { return hosts_; }  // by which we may be called
   // Keys read anew; which are gone by that. Cannot take the last key away: that would open what was closed.
   Result<std::vector<ApiKeys::Hash>> replace_keys(std::shared_ptr<const ApiKeys> keys);
 
