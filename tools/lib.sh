@@ -27,6 +27,8 @@ need_space() {
 only_one() {
   mkdir -p "$deps"
   exec 9>"$deps/.lock-$1"
+  flock -n 9 && return
+  say "waiting for another run of this step ($1)" >&2
   flock 9
 }
 

@@ -1,5 +1,6 @@
 """The set-up scripts in a scratch tree: what fails says one sentence and leaves nothing half-made."""
 
+import fcntl
 import json
 import os
 import pathlib
@@ -185,6 +186,15 @@ class Build(Setup):
         self.build("")
         (self.root / "build/release/build.ninja").touch()
         self.assertEqual(self.build(self.STEPS + "ninja: no work to do.\n"), (0, "", ""))
+
+    def test_a_second_run_says_that_it_waits(self):
+        self.build("")
+        with open(self.root / ".deps/.lock-build-release", "w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            second = subprocess.Popen([str(self.root / "tools/build"), "product"], stderr=subprocess.PIPE, text=True,
+                                      stdout=subprocess.DEVNULL, env={**os.environ, "PATH": f"{self.stubs}:{os.environ['PATH']}"})
+            self.assertEqual(second.stderr.readline(), "fermata: waiting for another run of this step (build-release)\n")
+        self.assertEqual((second.communicate()[1], second.returncode), ("", 0))
 
     def test_what_the_compiler_says_is_shown(self):
         said = "FAILED: x.o\nx.cc:1:1: error: planted\nninja: build stopped: subcommand failed."
