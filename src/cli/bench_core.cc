@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/scratch_file.h"
 #include "base/version.h"
 #include "cli/bench_stand.h"
 #include "cli/commands.h"
@@ -21,7 +22,6 @@
 #include "engine/llama/checksum.h"
 #include "engine/llama/doctor.h"
 #include "engine/llama/gguf_file.h"
-#include "engine/llama/scratch_file.h"
 #include "scheduler/plan.h"
 
 namespace fermata::cli {

@@ -16,12 +16,12 @@
 #include "api/http/api_keys.h"
 #include "base/limits.h"
 #include "base/regular_file.h"
+#include "base/scratch_file.h"
 #include "cli/commands.h"
 #include "cli/complain.h"
 #include "cli/exit_codes.h"
 #include "cli/flags.h"
 #include "cli/output.h"
-#include "engine/llama/scratch_file.h"
 
 namespace fermata::cli {
 namespace {

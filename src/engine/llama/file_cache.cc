@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "base/regular_file.h"
-#include "engine/llama/scratch_file.h"
+#include "base/scratch_file.h"
 
 namespace fermata {
 namespace {

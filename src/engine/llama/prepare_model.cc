@@ -10,10 +10,10 @@
 #include <system_error>
 
 #include "base/regular_file.h"
+#include "base/scratch_file.h"
 #include "engine/llama/gguf_file.h"
 #include "engine/llama/llama_log.h"
 #include "engine/llama/loaded_model.h"
-#include "engine/llama/scratch_file.h"
 #include "llama.h"
 
 namespace fermata {

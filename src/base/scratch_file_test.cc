@@ -1,4 +1,4 @@
-#include "engine/llama/scratch_file.h"
+#include "base/scratch_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "engine/llama/gguf_fixture.h"
+#include "base/file_fixture.h"
 
 namespace fermata {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/llama/scratch_file.h"
+#include "base/scratch_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
