@@ -109,6 +109,7 @@ inline constexpr std::size_t kApiKeysMax = 1024;
 inline constexpr std::size_t kApiKeyFileBytesMax = 1024 * 1024;
 inline constexpr std::size_t kApiKeyBytesMax = 128;     // of a presented key
 inline constexpr std::int64_t kApiKeyFileLookMs = 500;  // between two looks at the file; read if they agree
+inline constexpr std::int64_t kKeyFolderLockMs = 2000;  // that new-key waits for another that writes there
 inline constexpr std::size_t kRequestIdBytesMax = 128;  // of a client's x-request-id that is taken over
 
 // --- the log of the server (src/server)

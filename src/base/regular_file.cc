@@ -21,7 +21,9 @@ Result<RegularFile> open_regular_file(const std::string& path) {
     return Error{Code::kIo, path + " cannot be opened", std::strerror(errno), false};
   if (!S_ISREG(status.st_mode)) return Error{Code::kIo, path + " is not a regular file", {}, false};
   file.n_bytes = static_cast<std::uint64_t>(status.st_size);
-  file.others_may_write = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  file.mode = status.st_mode & 0777;
+  file.owner = status.st_uid;
+  file.group = status.st_gid;
   return file;
 }
 

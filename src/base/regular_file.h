@@ -31,7 +31,10 @@ class Descriptor {
 struct RegularFile {
   Descriptor descriptor;
   std::uint64_t n_bytes = 0;
-  bool others_may_write = false;  // its group, or everybody
+  std::uint32_t mode = 0;  // permissions: 0600
+  std::uint32_t owner = 0;
+  std::uint32_t group = 0;
+  bool others_may_write() const { return (mode & 022) != 0; }  // its group, or everybody
 };
 
 // Opens a file of ours, or one that a user named, for reading. Never waits for anybody: a pipe, device, socket or

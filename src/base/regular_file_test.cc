@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -48,7 +49,10 @@ TEST_F(RegularFileTest, TellsWhetherOthersMayWriteIt) {
   const std::string path = written("a", "x");
   for (const auto& [mode, others] : {std::pair(0600, false), {0644, false}, {0660, true}, {0602, true}}) {
     ASSERT_EQ(chmod(path.c_str(), static_cast<mode_t>(mode)), 0);
-    EXPECT_EQ(open_regular_file(path)->others_may_write, others) << mode;
+    const Result<RegularFile> file = open_regular_file(path);
+    EXPECT_EQ(file->others_may_write(), others) << mode;
+    EXPECT_EQ(file->mode, static_cast<std::uint32_t>(mode));
+    EXPECT_EQ(std::pair(file->owner, file->group), std::pair(geteuid(), getegid()));
   }
 }
 

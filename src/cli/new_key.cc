@@ -5,15 +5,19 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "api/http/api_keys.h"
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/regular_file.h"
 #include "base/scratch_file.h"
@@ -39,76 +43,95 @@ Error cannot(const std::string& what, const std::string& path) {
   return Error{Code::kIo, path + " " + what, std::strerror(errno), false};
 }
 
-struct KeysBefore {
-  std::string text;  // ends with an end of line, unless it is empty
-  struct stat status {};
-  bool exists = false;
-};
+// Two at once would each lose the other's line. One that hangs must not make others hang.
+Result<Descriptor> lock(const std::string& folder) {
+  Descriptor locked(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!locked.is_open()) return cannot("cannot be opened", folder);
+  const SystemClock clock;
+  const Instant until = clock.now() + milliseconds(limits::kKeyFolderLockMs);
+  while (flock(locked.number(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return cannot("cannot be locked", folder);
+    if (clock.now() >= until)
+      return Error{Code::kBusy,
+                   folder +
+                       " is locked by another program, perhaps another 'fermata new-key' whose output nobody reads; "
+                       "end it ('lslocks' or 'fuser " +
+                       folder + "' names it) and try again",
+                   {},
+                   true};
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return locked;
+}
 
-// What stands there already, if a server would take it.
-Result<KeysBefore> read_key_file(const std::string& path) {
-  KeysBefore file;
-  file.exists = stat(path.c_str(), &file.status) == 0;
-  if (!file.exists && errno == ENOENT) return file;
-  const Result<RegularFile> opened = open_regular_file(path);
-  if (!opened) return opened.error();
-  if (opened->others_may_write)
-    return Error{Code::kInvalidArgument, path + " may be written by others; make it yours alone: chmod 600", {}, false};
-  Result<std::string> text = read_to_end(opened->descriptor, path, limits::kApiKeyFileBytesMax);
-  if (!text) return text.error();
-  if (auto keys = api::ApiKeys::parse(*text); !keys)
-    return Error{keys.error().code, path + ": " + keys.error().message, {}, false};
-  file.text = *std::move(text);
-  if (!file.text.empty() && file.text.back() != '\n') file.text += '\n';
+// What stands there already, if a server would take it. The text ends with an end of line, unless it is empty.
+Result<api::KeysInFile> keys_before(const std::string& path) {
+  Result<api::KeysInFile> file = api::read_key_file(path);
+  if (!file && file.error().code == Code::kNotFound)
+    return api::KeysInFile{{}, {}, kMode, static_cast<std::uint32_t>(geteuid()), static_cast<std::uint32_t>(getegid())};
+  if (file && !file->text.empty() && file->text.back() != '\n') file->text += '\n';
   return file;
 }
 
-Result<void> write_key_file(const std::string& path, const KeysBefore& before, const std::string& text) {
+// A file with these keys and one more, whole on the disk, that has not its name yet.
+Result<ScratchFile> prepare_key_file(const std::string& path, const std::string& line) {
+  const Result<api::KeysInFile> before = keys_before(path);
+  if (!before) return before.error();
+  const std::string text = before->text + line + "\n";
+  if (const Result<api::ApiKeys> keys = api::ApiKeys::parse(text); !keys)  // too many
+    return Error{keys.error().code, path + ": " + keys.error().message, {}, false};
   Result<ScratchFile> scratch = ScratchFile::make(path);
-  if (!scratch) return scratch.error();
+  if (!scratch) return scratch;
   const int file = scratch->descriptor();
   // Whoever reads it now may read it afterwards.
-  const bool is_anothers = before.exists && (before.status.st_uid != geteuid() || before.status.st_gid != getegid());
-  if (fchmod(file, before.exists ? before.status.st_mode & 0777 : kMode) != 0) return cannot("cannot be written", path);
-  if (is_anothers && fchown(file, before.status.st_uid, before.status.st_gid) != 0)
+  if (fchmod(file, before->mode) != 0) return cannot("cannot be written", path);
+  const bool is_anothers = before->owner != geteuid() || before->group != getegid();
+  if (is_anothers && fchown(file, before->owner, before->group) != 0)
     return cannot("belongs to somebody else and would change its owner", path);
   for (std::size_t n_done = 0; n_done < text.size();) {
     const ssize_t n = write(file, text.data() + n_done, text.size() - n_done);
     if (n < 0 && errno != EINTR) return cannot("cannot be written", path);
     n_done += n > 0 ? static_cast<std::size_t>(n) : 0;
   }
-  if (const Result<void> flushed = scratch->flush(); !flushed) return flushed;
-  return scratch->put_in_place();
+  if (const Result<void> flushed = scratch->flush(); !flushed) return flushed.error();
+  return scratch;
 }
 
-// Whole or not at all: a server that looks at the file meanwhile sees the old or the new one.
-Result<void> append(const std::string& given_path, const std::string& line) {
+Result<void> print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  return flush_output();
+}
+
+// Whole or not at all: a server that looks at the file meanwhile sees the old or the new one. And the key is with its
+// owner before the file has its line: nobody has a key that was not printed.
+Result<void> print_and_append(const api::ApiKeys::Made& made, const std::string& given_path) {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::path path = fs::weakly_canonical(fs::absolute(given_path), error);  // a link stays one
   if (error) return Error{Code::kIo, given_path + " cannot be found", error.message(), false};
-  const Descriptor folder(open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.is_open()) return cannot("cannot be opened", path.parent_path().string());
-  // Two at once would each lose the other's line.
-  if (flock(folder.number(), LOCK_EX) != 0) return cannot("cannot be locked", path.parent_path().string());
-  const Result<KeysBefore> before = read_key_file(path.string());
-  if (!before) return before.error();
-  const std::string text = before->text + line + "\n";
-  if (const Result<api::ApiKeys> keys = api::ApiKeys::parse(text); !keys) return keys.error();  // too many
-  return write_key_file(path.string(), *before, text);
+  const Result<Descriptor> locked = lock(path.parent_path().string());
+  if (!locked) return locked.error();
+  Result<ScratchFile> scratch = prepare_key_file(path.string(), made.line);
+  if (!scratch) return scratch.error();
+  if (const Result<void> printed = print(made.key + "\n"); !printed)
+    return Error{printed.error().code, printed.error().message + "; " + given_path + " stays as it was",
+                 printed.error().detail, false};
+  if (const Result<void> placed = scratch->put_in_place(); !placed)
+    return Error{placed.error().code, placed.error().message + "; the key that was printed is not valid",
+                 placed.error().detail, false};
+  return {};
 }
 
 int new_key(const NewKeySettings& settings) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is told as an error
   const Result<std::vector<api::Scope>> scopes = api::parse_scopes(settings.scopes);
   if (!scopes) return complain(scopes.error());
   const Result<api::ApiKeys::Made> made =
       api::ApiKeys::make_key(settings.name, settings.tenant == "-" ? "" : settings.tenant, *scopes);
   if (!made) return complain(made.error());
-  if (!settings.file.empty())
-    if (const Result<void> appended = append(settings.file, made->line); !appended) return complain(appended.error());
-  std::printf("%s\n", made->key.c_str());
-  if (settings.file.empty()) std::printf("%s\n", made->line.c_str());
-  if (const Result<void> told = flush_output(); !told) return complain(told.error());
+  const Result<void> told =
+      settings.file.empty() ? print(made->key + "\n" + made->line + "\n") : print_and_append(*made, settings.file);
+  if (!told) return complain(told.error());
   std::fprintf(stderr, "the key, shown this once and kept nowhere: clients send it as Authorization: Bearer KEY\n");
   if (settings.file.empty())
     std::fprintf(stderr, "and its line for the file of 'fermata serve --api-key-file FILE' (mode 600)\n");

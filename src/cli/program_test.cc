@@ -210,9 +210,9 @@ TEST_F(ProgramTest, ANewKeyIsPrintedOnceAndItsLineIsAppended) {
 
 TEST_F(ProgramTest, AKeyThatCannotBeIsRefusedAndTheFileStays) {
   const std::string file = program_.file("keys");
-  expect_refused({"new-key", "a b"}, "No such key: a name has");
+  expect_refused({"new-key", "a b"}, "the name of a key has");
   expect_refused({"new-key", "a", "--scopes", "use,root"}, "scopes are use, review and admin");
-  expect_refused({"new-key", "a/b", "--append", file}, "No such key");
+  expect_refused({"new-key", "a/b", "--append", file}, "the name of a key has");
   EXPECT_NE(access(file.c_str(), F_OK), 0);
   const std::string broken = "one - use fermata_SECRET\n";
   fermata::test::write_file(file, broken);

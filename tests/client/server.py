@@ -1,6 +1,7 @@
 """A fermata server as a child process, and the plainest way to ask it something."""
 
 import contextlib
+import fcntl
 import http.client
 import json
 import os
@@ -36,6 +37,26 @@ def until(true, what, wait_s=WAIT_S):
             return value
         assert time.monotonic() < end, f"in {wait_s} s it did not come to this: {what() if callable(what) else what}"
         time.sleep(0.002)
+
+
+@contextlib.contextmanager
+def taking_nothing(how):
+    """A descriptor to write to of which nothing comes out: a pipe that is "full" or "unread", or a full "disk"."""
+    reading, writing = os.pipe()
+    if how == "disk":
+        os.close(writing)
+        writing = os.open("/dev/full", os.O_WRONLY)
+    elif how == "full":
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+        os.write(writing, b"x" * 4096)
+    elif how == "unread":
+        os.close(reading)
+    try:
+        yield writing
+    finally:
+        os.close(writing)
+        if how != "unread":
+            os.close(reading)
 
 
 class Answer:

@@ -1,5 +1,6 @@
 """API keys of a server that runs: made, read anew, taken away (docs/security.md)."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -8,7 +9,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from server import BINARY, WAIT_S, until
+from server import BINARY, taking_nothing, WAIT_S, until
 from stream import finish_of, Stream
 from test_security import key_file
 
@@ -82,8 +83,8 @@ def test_a_key_that_is_taken_out_is_out_at_once(keyed):
     assert finish_of(other.chunks())[0] == "length", "another key's stream knows nothing of it"
 
 
-@pytest.mark.parametrize("text,mode,why", [("ann acme use blake2b:12\n", 0o600, "line 1"), ("", 0o600, "has no key"),
-                                           ("# none\n", 0o600, "has no key"), (None, 0o600, "cannot be read"),
+@pytest.mark.parametrize("text,mode,why", [("ann acme use blake2b:12\n", 0o600, "line 1"), ("", 0o600, "has no API key"),
+                                           ("# none\n", 0o600, "has no API key"), (None, 0o600, "there is no file of API keys"),
                                            ("same", 0o622, "may be written by others")])
 def test_a_broken_file_is_refused_and_the_keys_stay(keyed, text, mode, why):
     before = keyed.path.read_text()
@@ -123,6 +124,31 @@ def test_a_file_named_without_its_folder(tmp_path):
                               timeout=WAIT_S)
         assert made.returncode == 0, made.stderr
     assert [line.split()[0] for line in (tmp_path / "keys").read_text().splitlines() if not line.startswith("#")] == ["first", "second"]
+
+
+@pytest.mark.parametrize("how", ["unread", "disk"])
+@pytest.mark.parametrize("before", [None, "# ours\n"])
+def test_a_key_that_could_not_be_printed_is_none(tmp_path, how, before):
+    path = tmp_path / "keys"
+    if before:
+        path.write_text(before)
+        os.chmod(path, 0o600)
+    with taking_nothing(how) as out:
+        made = subprocess.run([str(BINARY), "new-key", "one", "--append", str(path)], stdout=out, stderr=subprocess.PIPE,
+                              text=True, timeout=WAIT_S)
+    assert made.returncode == 1 and f"could not be written; {path} stays as it was" in made.stderr, made
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == ([("keys", before)] if before else [])
+
+
+def test_a_folder_that_another_holds_is_not_waited_for_without_end(tmp_path):
+    folder = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    made = subprocess.run([str(BINARY), "new-key", "one", "--append", str(tmp_path / "keys")], capture_output=True, text=True,
+                          timeout=WAIT_S)
+    assert made.returncode == 1 and f"{tmp_path} is locked by another program" in made.stderr and "lslocks" in made.stderr
+    assert made.stdout == "" and not list(tmp_path.iterdir())
+    os.close(folder)
+    assert new_key("one", "--append", str(tmp_path / "keys"))
 
 
 def test_a_key_in_two_lines_stays_when_nothing_changes(start, tmp_path):

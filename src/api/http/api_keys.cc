@@ -1,8 +1,10 @@
 #include "api/http/api_keys.h"
 
 #include <sodium.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 #include <sstream>
 #include <utility>
@@ -17,7 +19,7 @@ constexpr std::string_view kKeyPrefix = "fermata_";  // so that scanners for lea
 constexpr std::string_view kHashPrefix = "blake2b:";
 constexpr std::size_t kKeyBytes = 32;
 constexpr std::size_t kNameBytesMax = 64;
-constexpr const char* kNameWanted = "a name has letters, digits, '.', '-' and '_', at most 64";
+constexpr const char* kNameWanted = "the name of a key has letters, digits, '.', '-' and '_', at most 64";
 constexpr const char* kTenantWanted = "a tenant is named like a key, or '-'";
 constexpr Scope kScopes[] = {Scope::kUse, Scope::kReview, Scope::kAdmin};
 
@@ -29,9 +31,7 @@ bool is_name(std::string_view text) {
          });
 }
 
-Error wrong(std::string message, std::string detail = {}) {
-  return Error{Code::kInvalidArgument, std::move(message), std::move(detail)};
-}
+Error wrong(std::string message) { return Error{Code::kInvalidArgument, std::move(message), {}}; }
 
 }  // namespace
 
@@ -97,39 +97,44 @@ Result<ApiKeys> ApiKeys::parse(std::string_view text) {
     if (const auto comment = line.find('#'); comment != std::string::npos) line.resize(comment);
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     if (keys.entries_.size() == limits::kApiKeysMax) {
-      return Error{Code::kTooLarge, "Too many API keys: at most " + std::to_string(limits::kApiKeysMax) + ".", {}};
+      return Error{Code::kTooLarge, "there are at most " + std::to_string(limits::kApiKeysMax) + " API keys", {}};
     }
     auto entry = parse_line(line);
     // The line is not quoted: somebody may have put a key where its hash belongs.
-    if (!entry) return wrong("API keys, line " + std::to_string(number) + ": " + entry.error().message + ".");
+    if (!entry) return wrong("line " + std::to_string(number) + ": " + entry.error().message);
     keys.entries_.push_back(*std::move(entry));
   }
   return keys;
 }
 
 Result<ApiKeys> ApiKeys::load(const std::string& path) {
+  Result<KeysInFile> file = read_key_file(path);
+  if (!file) return file.error();
+  if (file->keys.empty()) return wrong(path + " has no API key; 'fermata new-key NAME --append " + path + "' adds one");
+  return std::move(file->keys);
+}
+
+Result<KeysInFile> read_key_file(const std::string& path) {
   const Result<RegularFile> file = open_regular_file(path);
-  if (!file) return Error{Code::kIo, "The file of API keys cannot be read.", file.error().message};
-  if (file->others_may_write)
-    return wrong("The file of API keys may be written by others; make it yours alone: chmod 600.", path);
-  const Result<std::string> text = read_to_end(file->descriptor, path, limits::kApiKeyFileBytesMax);
-  if (!text && text.error().code == Code::kTooLarge)
-    return Error{
-        Code::kTooLarge,
-        "The file of API keys is too large: at most " + std::to_string(limits::kApiKeyFileBytesMax) + " bytes.", path};
-  if (!text) return Error{Code::kIo, "The file of API keys cannot be read.", path};
-  auto keys = parse(*text);
-  if (!keys) return keys;
-  if (keys->empty()) return wrong("The file of API keys has no key.", path);
-  return keys;
+  if (!file && access(path.c_str(), F_OK) != 0 && errno == ENOENT)
+    return Error{Code::kNotFound,
+                 "there is no file of API keys at " + path + "; 'fermata new-key NAME --append " + path + "' makes one",
+                 {}};
+  if (!file) return file.error();
+  if (file->others_may_write())
+    return wrong(path + " may be written by others; make it yours alone: chmod 600 " + path);
+  Result<std::string> text = read_to_end(file->descriptor, path, limits::kApiKeyFileBytesMax);
+  if (!text) return text.error();
+  Result<ApiKeys> keys = ApiKeys::parse(*text);
+  if (!keys) return Error{keys.error().code, path + ": " + keys.error().message, {}};
+  return KeysInFile{*std::move(text), *std::move(keys), file->mode, file->owner, file->group};
 }
 
 Result<ApiKeys::Made> ApiKeys::make_key(std::string_view name, std::string_view tenant,
                                         const std::vector<Scope>& scopes) {
-  const auto no_such = [](const std::string& why) { return wrong("No such key: " + why + "."); };
-  if (!is_name(name)) return no_such(kNameWanted);  // a blank in it would move what follows
-  if (!tenant.empty() && !is_name(tenant)) return no_such(kTenantWanted);
-  if (sodium_init() < 0) return Error{Code::kIo, "There are no random numbers on this machine.", {}};
+  if (!is_name(name)) return wrong(kNameWanted);  // a blank in it would move what follows
+  if (!tenant.empty() && !is_name(tenant)) return wrong(kTenantWanted);
+  if (sodium_init() < 0) return Error{Code::kIo, "there are no random numbers on this machine", {}};
   std::array<unsigned char, kKeyBytes> secret;
   randombytes_buf(secret.data(), secret.size());
   std::array<char, sodium_base64_ENCODED_LEN(kKeyBytes, sodium_base64_VARIANT_URLSAFE_NO_PADDING)> text;
@@ -142,7 +147,7 @@ Result<ApiKeys::Made> ApiKeys::make_key(std::string_view name, std::string_view 
   for (const Scope scope : scopes) list.append(list.empty() ? "" : ",").append(to_string(scope));
   made.line = std::string(name) + " " + (tenant.empty() ? "-" : std::string(tenant)) + " " + list + " " +
               std::string(kHashPrefix) + hex.data();
-  if (auto readable = parse_line(made.line); !readable) return no_such(readable.error().message);
+  if (auto readable = parse_line(made.line); !readable) return readable.error();
   return made;
 }
 

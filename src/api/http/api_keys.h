@@ -20,7 +20,7 @@ class ApiKeys {
  public:
   using Hash = std::array<std::uint8_t, 32>;
 
-  static Result<ApiKeys> load(const std::string& path);  // refuses a file that others may write
+  static Result<ApiKeys> load(const std::string& path);  // as read_key_file(); refuses a file without a key
   static Result<ApiKeys> parse(std::string_view text);
 
   struct Made {
@@ -47,6 +47,17 @@ class ApiKeys {
 
   std::vector<Entry> entries_;
 };
+
+// A file of keys as it stands, for whoever writes it anew.
+struct KeysInFile {
+  std::string text;
+  ApiKeys keys;
+  std::uint32_t mode = 0;  // its permissions, owner and group
+  std::uint32_t owner = 0;
+  std::uint32_t group = 0;
+};
+// kNotFound if there is none. Refuses one that others may write, or in which a line cannot be read.
+Result<KeysInFile> read_key_file(const std::string& path);
 
 std::string_view to_string(Scope scope);
 // "use,admin"

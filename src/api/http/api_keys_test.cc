@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "base/limits.h"
 
@@ -85,6 +87,23 @@ TEST(ApiKeys, SaysWhichKeysAReloadTakesAway) {
   EXPECT_TRUE(both.gone_from(keys("uno acme use " + hex + "\n" + two->line + "\n" + one->line)).empty());
 }
 
+TEST(ApiKeys, AFileIsReadForWhoeverWritesItAnew) {
+  const std::string path = testing::TempDir() + "api_keys_test.anew";
+  const auto made = ApiKeys::make_key("a", "", {Scope::kUse});
+  std::ofstream(path) << made->line << "  # mine";
+  ::chmod(path.c_str(), 0640);
+  const auto file = read_key_file(path);
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->text, made->line + "  # mine");
+  EXPECT_TRUE(file->keys.find(made->key));
+  EXPECT_EQ(file->mode, 0640u);
+  EXPECT_EQ(std::pair(file->owner, file->group), std::pair(geteuid(), getegid()));
+  std::ofstream(path, std::ios::trunc) << "a - use blake2b:12\n";
+  EXPECT_TRUE(read_key_file(path).error().message.starts_with(path + ": line 1: "))
+      << read_key_file(path).error().message;
+  std::remove(path.c_str());
+}
+
 TEST(ApiKeys, AFileThatOthersMayWriteIsRefused) {
   const std::string path = testing::TempDir() + "api_keys_test.keys";
   std::ofstream(path) << ApiKeys::make_key("a", "", {Scope::kUse})->line << "\n";
@@ -96,8 +115,9 @@ TEST(ApiKeys, AFileThatOthersMayWriteIsRefused) {
   ::chmod(path.c_str(), 0600);
   std::ofstream(path, std::ios::trunc) << "# none\n";
   EXPECT_FALSE(ApiKeys::load(path));  // would open the server to everybody
+  EXPECT_TRUE(read_key_file(path)) << "whoever adds one may read it";
   std::remove(path.c_str());
-  EXPECT_EQ(ApiKeys::load(path).error().code, Code::kIo);
+  EXPECT_EQ(ApiKeys::load(path).error().code, Code::kNotFound);
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);  // nobody will ever write to it
   EXPECT_EQ(ApiKeys::load(path).error().code, Code::kIo);
   std::remove(path.c_str());
