@@ -27,6 +27,14 @@ std::vector<std::pair<std::string, std::string>> headers_of(const Dossier& dossi
   return headers;
 }
 
+// What the log calls an answer's end with a pause that is returned; else it ends as the generation does.
+constexpr std::string_view kEndByPause = "pause";
+
+std::string_view end_of_stream(const LogEntry& last) {
+  const auto* finish = std::get_if<FinishEvent>(&last.what);
+  return finish ? to_string(finish->reason) : kEndByPause;
+}
+
 // Appends what an entry is to a stream. True if the stream ends with it.
 bool say(const Desk& desk, const Dossier& dossier, std::size_t place, StreamAnswer& answer, std::string& out) {
   const LogEntry& entry = dossier.recording.log()[place];
@@ -124,6 +132,7 @@ asio::awaitable<void> send_stream(Desk& desk, std::shared_ptr<Dossier> dossier, 
     if (exchange.is_gone()) break;
     if (!has_news) piece = answer.keep_alive();
   }
+  if (reading.got_all) exchange.note_end(end_of_stream(log[reading.cursor - 1]));
   if (reading.got_all && is_here) co_await exchange.end_stream();
 }
 
@@ -152,9 +161,11 @@ asio::awaitable<void> send_whole(Desk& desk, std::shared_ptr<Dossier> dossier, s
     returned = returned_pause(*dossier, from);
   }
   if (returned) {
+    exchange.note_end(kEndByPause);
     response = whole_until(desk, *dossier, *returned);
   } else if (recording.ended()) {
     const FinishEvent& end = *recording.end();
+    exchange.note_end(to_string(end.reason));
     response = finish_reason(end.reason)
                    ? json_response(whole_answer(dossier->head, recording.text(), end, desk.core().vocabulary()))
                    : error_response(end_error(end));

@@ -28,10 +28,12 @@ class KeptExchange final : public Exchange {
   asio::awaitable<bool> begin_stream(HttpResponse) override { co_return true; }
   asio::awaitable<bool> write(std::string_view) override { co_return true; }
   asio::awaitable<void> end_stream() override { co_return; }
+  void note_end(std::string_view given) override { end = given; }
   bool is_gone() const override { return false; }
   void on_gone(std::function<void()>) override {}
 
   std::optional<HttpResponse> response;
+  std::string end;
 
  private:
   asio::any_io_executor executor_;
@@ -94,6 +96,7 @@ TEST_F(SendWholeTest, EachPauseIsWaitedForAnew) {
   ends();
   ASSERT_TRUE(exchange_.response) << "a resume in time is no error";
   EXPECT_EQ(exchange_.response->status, 200);
+  EXPECT_EQ(exchange_.end, "length");
 }
 
 TEST_F(SendWholeTest, APauseThatLastsIsToldWhenItsTimeIsOver) {
@@ -106,6 +109,7 @@ TEST_F(SendWholeTest, APauseThatLastsIsToldWhenItsTimeIsOver) {
   EXPECT_EQ(exchange_.response->status, 409);
   EXPECT_NE(exchange_.response->body.find("generation_paused"), std::string::npos);
   EXPECT_NE(exchange_.response->body.find(dossier_->recording.tickets()[0].id), std::string::npos);
+  EXPECT_EQ(exchange_.end, "") << "it goes on";
 }
 
 TEST_F(SendWholeTest, WhatNobodyHasToResumeIsWaitedForWithoutEnd) {

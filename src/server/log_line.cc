@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "generation/state.h"
 #include "server/log.h"
 
 namespace fermata {
@@ -17,6 +18,17 @@ std::string_view name_of(LogLevel level) {
     case LogLevel::kOff: break;
   }
   return "off";
+}
+
+std::string_view name_of(api::CutBy by) {
+  switch (by) {
+    case api::CutBy::kClient: return "client";
+    case api::CutBy::kKey: return "key";
+    case api::CutBy::kStop: return "stop";
+    case api::CutBy::kError: return "error";
+    case api::CutBy::kNobody: break;
+  }
+  return "nobody";
 }
 
 // "2026-11-30T05:12:01.250Z"
@@ -67,7 +79,8 @@ std::string log_line(LogFormat format, std::int64_t time, LogLevel level, const 
             std::to_string(request.n_bytes) + " B " + in_ms(request.took) + " ms key=" + or_dash(request.key) +
             " id=" + request.id;
     if (!request.noted.empty()) line += " generation=" + request.noted;
-    if (!request.is_whole) line += " cut";
+    if (!request.end.empty()) line += " end=" + request.end;
+    if (request.cut_by != api::CutBy::kNobody) line += " cut=" + std::string(name_of(request.cut_by));
     return line + "\n";
   }
   boost::json::object line = head_of_json(time, level, "request");
@@ -81,12 +94,16 @@ std::string log_line(LogFormat format, std::int64_t time, LogLevel level, const 
   line["key"] = request.key.empty() ? boost::json::value() : boost::json::value(request.key);
   line["tenant"] = request.tenant;
   if (!request.noted.empty()) line["generation"] = request.noted;
+  if (!request.end.empty()) line["end"] = request.end;
   line["whole"] = request.is_whole;
+  if (request.cut_by != api::CutBy::kNobody) line["cut"] = name_of(request.cut_by);
   return boost::json::serialize(line) + "\n";
 }
 
 LogLevel level_of(const api::AnsweredRequest& request) {
-  if (request.status >= 500) return LogLevel::kError;
+  // A stream that is told so in the middle has said 200 long before.
+  const bool failed = request.end == to_string(EndReason::kError) || request.end == to_string(EndReason::kTimeout);
+  if (request.status >= 500 || failed || request.cut_by == api::CutBy::kError) return LogLevel::kError;
   if (request.status >= 400) return LogLevel::kWarn;
   const bool is_probe = request.path == "/health" || request.path == "/v1/health";
   return is_probe ? LogLevel::kDebug : LogLevel::kInfo;

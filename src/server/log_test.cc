@@ -25,6 +25,7 @@ api::AnsweredRequest request() {
   request.key = "desk";
   request.tenant = "acme";
   request.noted = "gen_1";
+  request.end = "length";
   request.is_whole = true;
   return request;
 }
@@ -55,12 +56,13 @@ class LogTest : public testing::Test {
 TEST(LogLine, OfARequestForPeople) {
   EXPECT_EQ(log_line(LogFormat::kText, kTime, LogLevel::kInfo, request()),
             "2026-11-30T05:12:01.250Z info  POST /v1/chat/completions 200 1234 B 1500.0 ms key=desk id=req_1 "
-            "generation=gen_1\n");
+            "generation=gen_1 end=length\n");
   api::AnsweredRequest odd;
   odd.id = "x";
   odd.status = 400;
+  odd.cut_by = api::CutBy::kClient;
   EXPECT_EQ(log_line(LogFormat::kText, kTime, LogLevel::kWarn, odd),
-            "2026-11-30T05:12:01.250Z warn  - - 400 0 B 0.0 ms key=- id=x cut\n");
+            "2026-11-30T05:12:01.250Z warn  - - 400 0 B 0.0 ms key=- id=x cut=client\n");
 }
 
 TEST(LogLine, OfARequestForPrograms) {
@@ -68,7 +70,13 @@ TEST(LogLine, OfARequestForPrograms) {
   EXPECT_EQ(boost::json::value(line),
             boost::json::parse(R"({"time": "2026-11-30T05:12:01.250Z", "level": "info", "event": "request",
     "request_id": "req_1", "method": "POST", "path": "/v1/chat/completions", "status": 200, "bytes": 1234, "ms": 1500.0,
-    "key": "desk", "tenant": "acme", "generation": "gen_1", "whole": true})"));
+    "key": "desk", "tenant": "acme", "generation": "gen_1", "end": "length", "whole": true})"));
+  api::AnsweredRequest odd = request();
+  odd.is_whole = false;
+  odd.cut_by = api::CutBy::kKey;
+  const auto cut = boost::json::parse(log_line(LogFormat::kJson, kTime, LogLevel::kInfo, odd));
+  EXPECT_FALSE(cut.at("whole").as_bool());
+  EXPECT_EQ(cut.at("cut").as_string(), "key");
 }
 
 TEST(LogLine, AMessageIsOneLineWhateverItQuotes) {
@@ -88,6 +96,9 @@ TEST(LogLevels, WhatIsRefusedOrFailedIsLouder) {
   EXPECT_EQ(level_of(one), LogLevel::kError);
   one.status = 499;
   EXPECT_EQ(level_of(one), LogLevel::kWarn);
+  one.status = 200;
+  one.end = "error";
+  EXPECT_EQ(level_of(one), LogLevel::kError) << "of a stream, which had begun";
 }
 
 TEST_F(LogTest, SaysInOrderWhatIsLoudEnough) {

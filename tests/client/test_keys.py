@@ -77,6 +77,8 @@ def test_a_key_that_is_taken_out_is_out_at_once(keyed):
     while stream._more():
         pass
     assert not stream.data.endswith(b"data: [DONE]\n\n"), "it was cut, and looks like no success"
+    cut = until(lambda: [line for line in keyed.log if "key=ann" in line and "cut=key" in line], lambda: keyed.log)
+    assert len(cut) == 2 and not [line for line in keyed.log if " 499 " in line], "the stream and the follower, by us"
     assert keyed.get("/v1/models", key=keyed.keys["ann"]).status == 401
     assert keyed.wait_for("client:hers", "finished")["end_reason"] == "disconnected"
     keyed.post("/v1/generations/client:his/resume").ok(202)

@@ -61,7 +61,33 @@ def test_a_client_that_left(keyed):
     stream.texts(3)
     stream.finish()
     line = logged(keyed, "left")
-    assert (line["status"], line["whole"]) == (200, False)
+    assert (line["status"], line["whole"], line["cut"]) == (200, False, "client") and "end" not in line
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_how_a_generation_ended(start, streams):
+    server = start("--engine", "fake", "--log-format", "json").ready()
+
+    def ask(name, **more):
+        asked = {**ASKED, "max_tokens": 400, "stream": streams, **more, "fermata": {"client_id": name, **more.get("fermata", {})}}
+        return Stream(server, "/v1/completions", asked, headers={"x-request-id": name})
+
+    def said(name, stream):
+        while not stream.is_over:
+            stream._more()
+        line = logged(server, name)
+        assert line["whole"] and "cut" not in line
+        return line["end"], line["status"] == 200, line["level"]
+    assert said("pause", ask("pause", fermata={"pause_at": 3, "on_pause": "return"})) == ("pause", True, "info")
+    assert said("stop", ask("stop", stop=["b"])) == ("stop", True, "info")
+    held = [ask(name, fermata={"pause_at": 3}) for name in ("cancelled", "shutdown")]
+    for name in ("cancelled", "shutdown"):
+        until(lambda: server.get(f"/v1/generations/client:{name}").status == 200, "it is there")
+        server.wait_for(f"client:{name}", "paused")
+    server.cancel("client:cancelled").ok()
+    assert said("cancelled", held[0]) == ("cancelled", streams, "info" if streams else "warn")
+    assert server.stop() == 0
+    assert said("shutdown", held[1]) == ("shutdown", streams, "info" if streams else "error")
 
 
 def test_lines_for_people(start):
@@ -69,7 +95,7 @@ def test_lines_for_people(start):
     assert server.get("/health").status == 200
     server.post("/v1/completions", ASKED, headers={"x-request-id": "one"}).ok()
     line = until(lambda: next((line for line in server.log if "id=one" in line), None), lambda: server.log)
-    assert re.fullmatch(r"\S+Z info  POST /v1/completions 200 \d+ B \d+\.\d ms key=local id=one generation=gen_\w+\n", line)
+    assert re.fullmatch(r"\S+Z info  POST /v1/completions 200 \d+ B \d+\.\d ms key=local id=one generation=gen_\w+ end=length\n", line)
     assert not [line for line in server.log if "/health" in line], "probes are not told of"
     assert not [secret for secret in SECRETS if secret in "".join(server.log)]
 

@@ -112,6 +112,31 @@ TEST_F(Answered, AClientThatWentIsToldAsThat) {
   const AnsweredRequest before_anything = one(server);
   EXPECT_EQ(before_anything.status, 499);
   EXPECT_FALSE(before_anything.is_whole);
+  EXPECT_EQ(before_anything.cut_by, CutBy::kClient);
+}
+
+TEST_F(Answered, WhoLosesItsKeyIsNoClientThatWent) {
+  const auto made = ApiKeys::make_key("ann", "acme", {Scope::kUse});
+  setup_.guard.keys = std::make_shared<ApiKeys>(*ApiKeys::parse(made->line));
+  const std::vector<ApiKeys::Hash> gone = {setup_.guard.keys->find(made->key)->hash};
+  TestServer server(setup_);
+  const auto loses = [&](const std::string& path, const std::string& begun) {
+    TestClient client(server.port());
+    client.send(get(path, "Authorization: Bearer " + made->key + "\r\n"));
+    if (begun.empty())
+      server.until([&] { return server.n_held == 1; }, "it waits");
+    else
+      client.read_until(begun);
+    server.on_io([&] { server.listener->end_all_of(gone); });
+    return one(server);
+  };
+  const AnsweredRequest in_the_middle = loses("/hold", "first\n\n\r\n");
+  EXPECT_EQ(in_the_middle.status, 200);
+  EXPECT_FALSE(in_the_middle.is_whole);
+  EXPECT_EQ(in_the_middle.cut_by, CutBy::kKey);
+  const AnsweredRequest before_anything = loses("/wait", "");
+  EXPECT_EQ(before_anything.status, 401);
+  EXPECT_EQ(before_anything.cut_by, CutBy::kKey);
 }
 
 TEST_F(Answered, AConnectionWithoutARequestIsNone) {

@@ -31,6 +31,18 @@ constexpr std::size_t kMethodBytesKept = 16;
 Error busy(std::string message) { return Error{Code::kBusy, std::move(message), {}, true}; }
 Error bad_request(std::string message) { return Error{Code::kInvalidArgument, std::move(message), {}}; }
 
+// Of a request that was told nothing.
+int status_of_nothing(CutBy by) {
+  switch (by) {
+    case CutBy::kKey: return 401;
+    case CutBy::kStop: return 503;
+    case CutBy::kError: return 500;
+    case CutBy::kNobody:
+    case CutBy::kClient: break;
+  }
+  return 499;
+}
+
 bool would_block(const error_code& ec) { return ec == asio::error::would_block || ec == asio::error::try_again; }
 
 }  // namespace
@@ -157,7 +169,10 @@ void Connection::add_headers(HttpResponse& response) {
 // A connection that ended before a request was whole has nothing to tell.
 void Connection::tell_answered() {
   if (!server_->answered || (record_->status == 0 && record_->method.empty())) return;
-  if (!record_->is_whole && record_->n_bytes == 0 && (gone_ || record_->status == 0)) record_->status = 499;
+  if (!record_->is_whole && record_->cut_by == CutBy::kNobody) record_->cut_by = CutBy::kClient;
+  if (record_->is_whole && !websocket_) record_->cut_by = CutBy::kNobody;
+  if (!record_->is_whole && record_->n_bytes == 0 && (gone_ || record_->status == 0))
+    record_->status = status_of_nothing(record_->cut_by);
   if (record_->id.empty()) record_->id = new_request_id();
   server_->answered(*record_);
 }
@@ -271,7 +286,10 @@ asio::awaitable<bool> Connection::handle(RequestParser& parser, const Endpoint& 
   if (websocket_) co_return false;
   if (answer_ != Answer::kDone || threw) ++server_->counts.n_failed;
   // A stream that is cut here lacks its last chunk, so the client knows.
-  if (answer_ == Answer::kStreaming) broken_ = true;
+  if (answer_ == Answer::kStreaming) {
+    if (!gone_ && !broken_) record_->cut_by = CutBy::kError;
+    broken_ = true;
+  }
   if (answer_ == Answer::kNone) {
     HttpResponse answer = server_->render(Error{Code::kEngine, "The server failed to answer this request.", {}});
     co_await respond(std::move(answer));
@@ -524,17 +542,20 @@ void Connection::drain() {
 void Connection::cut() {
   ++server_->n_cut;
   broken_ = true;
-  if (websocket_) return websocket_->abort();
-  abandon();
+  if (!websocket_) return abandon(CutBy::kStop);
+  if (record_) record_->cut_by = CutBy::kStop;
+  websocket_->abort();
 }
 
 void Connection::end_if_of(const std::vector<ApiKeys::Hash>& keys) {
   if (!key_ || std::find(keys.begin(), keys.end(), *key_) == keys.end()) return;
-  if (websocket_) return websocket_->close(1008, kKeyIsGone);
-  abandon();
+  if (!websocket_) return abandon(CutBy::kKey);
+  if (record_) record_->cut_by = CutBy::kKey;
+  websocket_->close(1008, kKeyIsGone);
 }
 
-void Connection::abandon() {
+void Connection::abandon(CutBy by) {
+  if (record_ && !gone_) record_->cut_by = by;
   broken_ = true;
   lose();
   error_code ignored;

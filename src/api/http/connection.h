@@ -75,6 +75,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   boost::asio::awaitable<bool> begin_stream(HttpResponse head) override;
   boost::asio::awaitable<bool> write(std::string_view piece) override;
   boost::asio::awaitable<void> end_stream() override;
+  void note_end(std::string_view end) override { record_->end = end; }
   bool is_gone() const override { return gone_; }
   void on_gone(std::function<void()> call) override;
   boost::asio::awaitable<std::shared_ptr<WebSocketSession>> accept_websocket() override;
@@ -106,7 +107,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   void begin_answer(RequestParser& parser);
   void add_headers(HttpResponse& response);
   void tell_answered();
-  void abandon();
+  void abandon(CutBy by);
   bool reserve_body(std::size_t n_bytes);
   void release_body();
   void watch();

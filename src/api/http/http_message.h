@@ -27,6 +27,9 @@ class Exchange {
   virtual boost::asio::awaitable<bool> write(std::string_view piece) = 0;
   virtual boost::asio::awaitable<void> end_stream() = 0;
 
+  // For the log: how what is answered ended, which the status of a stream cannot tell. Printable, without blanks.
+  virtual void note_end(std::string_view end) = 0;
+
   // The client closed its side or the connection broke; seen at once, also while nothing is written. A client that
   // closes its sending side alone counts as gone too. Said also of a reader that took nothing for kHttpWriteStallMs,
   // and of one that the stopping server no longer waits for.
