@@ -63,20 +63,24 @@ InterruptSignal::~InterruptSignal() {
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-void InterruptSignal::on_first(std::function<void()> first) { watch({std::move(first), {}, hangup_}); }
-void InterruptSignal::before_leaving(std::function<void()> clean_up) { watch({{}, std::move(clean_up), hangup_}); }
+void InterruptSignal::on_signal(std::function<bool(int n)> take) { watch({std::move(take), {}, wish_.hangup}); }
+void InterruptSignal::on_first(std::function<void()> first) {
+  on_signal([first = std::move(first)](int n) {
+    if (n == 1) first();
+    return n == 1;
+  });
+}
+void InterruptSignal::before_leaving(std::function<void()> clean_up) { watch({{}, std::move(clean_up), wish_.hangup}); }
 void InterruptSignal::on_hangup(std::function<void()> hangup) {
-  hangup_ = std::move(hangup);
-  watch({{}, {}, hangup_});
+  watch({wish_.take, wish_.clean_up, std::move(hangup)});
 }
-void InterruptSignal::leave_at_once() {
-  hangup_ = nullptr;
-  watch({});
-}
+void InterruptSignal::leave_at_once() { watch({}); }
 
+// A signal that comes between waits for the next waiter.
 void InterruptSignal::watch(Wish wish) {
   stop_watching();
-  waiter_ = std::thread([this, wish = std::move(wish)] { wait_for_signals(wish); });
+  wish_ = std::move(wish);
+  waiter_ = std::thread([this] { wait_for_signals(); });
 }
 
 void InterruptSignal::stop_watching() {
@@ -87,25 +91,22 @@ void InterruptSignal::stop_watching() {
   FERMATA_CHECK_EQ(eventfd_read(stop_.number(), &ignored), 0);
 }
 
-void InterruptSignal::wait_for_signals(const Wish& wish) {
-  for (bool has_come = false;;) {
+void InterruptSignal::wait_for_signals() {
+  while (true) {
     pollfd watched[] = {{stop_.number(), POLLIN, 0}, {signals_.number(), POLLIN, 0}};
     if (poll(watched, 2, -1) < 0) continue;
     if (watched[0].revents != 0) return;
     signalfd_siginfo info{};
     if (read(signals_.number(), &info, sizeof info) != ssize_t{sizeof info}) continue;
     const int signal = static_cast<int>(info.ssi_signo);
-    if (signal == SIGHUP && wish.hangup) {
-      wish.hangup();
+    if (signal == SIGHUP && wish_.hangup) {
+      wish_.hangup();
       continue;
     }
     int none = 0;
     received_.compare_exchange_strong(none, signal);
-    if (wish.first && !std::exchange(has_come, true)) {
-      wish.first();
-      continue;
-    }
-    if (wish.clean_up) wish.clean_up();
+    if (wish_.take && wish_.take(++n_received_)) continue;
+    if (wish_.clean_up) wish_.clean_up();
     leave(signal);
   }
 }

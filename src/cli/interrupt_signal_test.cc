@@ -45,6 +45,29 @@ TEST_F(InterruptSignalTest, TheSecondEndsTheProcessWhereTheFirstIsHandled) {
   EXPECT_EXIT(run(), testing::ExitedWithCode(143), "ended by SIGTERM");
 }
 
+TEST_F(InterruptSignalTest, HowManyEndNothingIsSaidByWhoTakesThem) {
+  const auto run = [] {
+    InterruptSignal signals;
+    std::promise<void> taken[2];
+    signals.on_signal([&](int n) {
+      if (n > 2) return false;
+      taken[n - 1].set_value();
+      return true;
+    });
+    // One after the other, but without waiting for anything that the first brings about.
+    for (std::promise<void>& one : taken) {
+      kill(getpid(), SIGTERM);
+      one.get_future().wait();
+    }
+    signals.on_signal([](int n) {
+      if (n != 3) _exit(98);  // it counts on
+      return false;
+    });
+    send_and_wait({SIGINT});
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(130), "ended by Ctrl-C");
+}
+
 TEST_F(InterruptSignalTest, WhatIsHalfMadeIsRemovedBeforeLeaving) {
   const auto run = [] {
     InterruptSignal signals;
@@ -68,18 +91,21 @@ TEST_F(InterruptSignalTest, AHangupThatIsWantedEndsNothing) {
   const auto run = [] {
     ::signal(SIGHUP, SIG_DFL);  // whatever started this test
     InterruptSignal signals;
-    std::promise<void> hung_up[2];
+    std::promise<void> hung_up[3];
     std::promise<void> stopped;
     int n = 0;
-    signals.on_hangup([&] { hung_up[n++].set_value(); });
-    signals.on_first([&] { stopped.set_value(); });  // it is still wanted
-    for (std::promise<void>& one : hung_up) {
+    signals.on_first([&] { stopped.set_value(); });
+    signals.on_hangup([&] { hung_up[n++].set_value(); });  // and the other is still wanted
+    for (int i = 0; i < 2; ++i) {
       kill(getpid(), SIGHUP);
-      one.get_future().wait();
+      hung_up[i].get_future().wait();
     }
     if (signals.received() != 0) _exit(98);
     kill(getpid(), SIGTERM);
     stopped.get_future().wait();
+    signals.on_first([] { _exit(97); });  // the first has been
+    kill(getpid(), SIGHUP);
+    hung_up[2].get_future().wait();
     signals.leave_at_once();
     send_and_wait({SIGHUP});
   };

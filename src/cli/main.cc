@@ -48,7 +48,8 @@ int run(int argc, char** argv, cli::InterruptSignal& signals) {
 
 int main(int argc, char** argv) {
   cli::hold_standard_streams();
-  cli::InterruptSignal signals;
+  // Until the process is gone: a signal that comes while the last things end must not do what it does to any program.
+  static cli::InterruptSignal& signals = *new cli::InterruptSignal;
   int code = cli::kFailed;
   try {
     code = run(argc, argv, signals);

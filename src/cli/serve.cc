@@ -2,9 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <cctype>
-#include <cstdio>
-#include <functional>
+#include <csignal>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +20,7 @@
 #include "cli/flags.h"
 #include "cli/open_engine.h"
 #include "engine/llama/json_text.h"
+#include "server/line_writer.h"
 #include "server/log.h"
 #include "server/server.h"
 
@@ -73,38 +74,33 @@ std::string call_to_try(const Readiness& now, const std::string& url, const std:
          R"(, "max_tokens": 200, "stream": true, "fermata": {"client_id": "try"}}')";
 }
 
-// What to set before the calls are pasted.
-std::string key_in_words(const Readiness& now) {
-  return now.wants_key ? "  key     export FERMATA_API_KEY=KEY (what 'fermata new-key' printed)\n" : "";
-}
-
 // Whoever comes by another name gets 421, which looks like a server that is broken.
 std::string hosts_in_words(const Readiness& now) {
   std::string names;
   for (const std::string& host : now.hosts) names += (names.empty() ? "" : ", ") + printable(host);
-  return names.empty() ? "" : "  names   " + names + "; by any other it answers 421: --allow-host NAME allows one\n";
+  return names + "; by any other it answers 421: --allow-host NAME allows one";
 }
 
-void tell_ready(const Readiness& now) {
+std::string told_when_ready(const Readiness& now) {
   const EngineInfo& info = now.info;
   const std::string url = url_to_call(now.url);
   const std::string key = now.wants_key ? "-H \"Authorization: Bearer $FERMATA_API_KEY\" " : "";
   const std::string control =
       "curl -X POST " + key + "-H 'Content-Type: application/json' " + url + "/v1/generations/client:try/";
-  std::printf(
-      "fermata serves %s at %s\n"
-      "  exact   %s: %s\n"
-      "  pool    %d tokens, shared by all generations\n"
-      "  chat    %s\n"
-      "%s%s"
-      "  try     %s\n"
-      "  pause   %spause\n"
-      "  resume  %sresume\n"
-      "  stop    Ctrl-C\n",
-      now.model.c_str(), now.url.c_str(), info.exactness.with_neighbours ? "yes" : "no", info.exactness.why.c_str(),
-      info.n_cells, std::string(chat_in_words(now.chat_origin)).c_str(), hosts_in_words(now).c_str(),
-      key_in_words(now).c_str(), call_to_try(now, url, key).c_str(), control.c_str(), control.c_str());
-  std::fflush(stdout);
+  std::string told = "fermata serves " + now.model + " at " + now.url + "\n";
+  const auto say = [&told](std::string_view name, const std::string& what) {
+    told += "  " + std::string(name) + std::string(8 - name.size(), ' ') + what + "\n";
+  };
+  say("exact", (info.exactness.with_neighbours ? "yes: " : "no: ") + info.exactness.why);
+  say("pool", std::to_string(info.n_cells) + " tokens, shared by all generations");
+  say("chat", std::string(chat_in_words(now.chat_origin)));
+  if (!now.hosts.empty()) say("names", hosts_in_words(now));
+  if (now.wants_key) say("key", "export FERMATA_API_KEY=KEY (what 'fermata new-key' printed)");
+  say("try", call_to_try(now, url, key));
+  say("pause", control + "pause");
+  say("resume", control + "resume");
+  say("stop", "Ctrl-C");
+  return told;
 }
 
 std::string counted(std::size_t n, const std::string& what) {
@@ -115,35 +111,80 @@ void tell_keys(Log& log, const Result<KeysRead>& keys) {
   if (!keys) {
     const Error& error = keys.error();
     log.say(LogLevel::kError, "the API keys stay as they were, the new file is refused: " +
-                                  printable(error.message + (error.detail.empty() ? "" : " " + error.detail)));
+                                  printable(error.message + (error.detail.empty() ? "" : ": " + error.detail)));
   } else {
     log.say(LogLevel::kInfo, "API keys read anew: " + counted(keys->n_keys, "key") + ", " +
                                  std::to_string(keys->n_gone) + " of those before gone");
   }
 }
 
-ServerEvents told_to(Log& log, InterruptSignal& signals, const ServeSettings& settings) {
-  ServerEvents events;
-  const auto ask_again = std::make_shared<std::function<void()>>();
-  events.listening = [&log, &signals, &settings, ask_again](const std::string& url, ServerControls controls) {
-    log.say(LogLevel::kInfo, "listening at " + url + "; the model is being loaded");
-    *ask_again = controls.stop;
+// Until the server is over the first signal asks it to stop and the second to hurry; while the model is being loaded,
+// which hurries for nobody, the second ends the process. The third always does.
+class Stopping {
+ public:
+  Stopping(InterruptSignal& signals, bool has_keys) : signals_(signals), has_keys_(has_keys) {
+    if (has_keys_) signals_.on_hangup([this] { is_hung_up_ = true; });
+  }
+  ~Stopping() { over(); }
+  Stopping(const Stopping&) = delete;
+  Stopping& operator=(const Stopping&) = delete;
+
+  void listening(ServerControls controls) {
     // Without keys there is nothing to read anew: a lost terminal ends it, as it ends any program.
-    if (!settings.server.api_key_file.empty()) signals.on_hangup(std::move(controls.read_keys));
-    signals.on_first(std::move(controls.stop));
+    if (has_keys_) {
+      signals_.on_hangup(controls.read_keys);
+      if (is_hung_up_) controls.read_keys();
+    }
+    signals_.on_signal([this, stop = std::move(controls.stop)](int n) {
+      if (n > (is_ready_ ? 2 : 1)) return false;
+      stop();
+      return true;
+    });
+  }
+  void ready() { is_ready_ = true; }
+  // It ends by itself now.
+  void over() {
+    if (has_keys_) signals_.on_hangup([] {});
+    signals_.on_signal([](int n) { return n <= 2; });
+  }
+
+ private:
+  InterruptSignal& signals_;
+  const bool has_keys_;
+  std::atomic<bool> is_hung_up_{false};  // before there was anybody to tell
+  std::atomic<bool> is_ready_{false};
+};
+
+ServerEvents told_to(Log& log, LineWriter& out, Stopping& stopping) {
+  ServerEvents events;
+  events.listening = [&](const std::string& url, ServerControls controls) {
+    log.say(LogLevel::kInfo, "listening at " + url + "; the model is being loaded");
+    stopping.listening(std::move(controls));
   };
-  events.ready = tell_ready;
-  // The second signal hurries, the third ends the process.
-  events.draining = [&log, &signals, ask_again](std::size_t n_running) {
-    signals.on_first(*ask_again);
+  events.ready = [&](const Readiness& now) {
+    stopping.ready();
+    out.put(told_when_ready(now));
+  };
+  events.draining = [&](std::size_t n_running) {
     if (n_running > 0)
       log.say(LogLevel::kInfo, "stopping when " + counted(n_running, "generation") +
                                    (n_running == 1 ? " has" : " have") + " ended (Ctrl-C again ends " +
                                    (n_running == 1 ? "it" : "them") + ")");
   };
-  events.keys_read = [&log](const Result<KeysRead>& keys) { tell_keys(log, keys); };
-  events.answered = [&log](const api::AnsweredRequest& request) { log.answered(request); };
+  events.keys_read = [&](const Result<KeysRead>& keys) { tell_keys(log, keys); };
+  events.answered = [&](const api::AnsweredRequest& request) { log.answered(request); };
+  events.over = [&] { stopping.over(); };
   return events;
+}
+
+Result<void> serve_and_log(ServeSettings& settings, InterruptSignal& signals) {
+  Stopping stopping(signals, !settings.server.api_key_file.empty());
+  std::signal(SIGPIPE, SIG_IGN);  // who read what we say is gone: that ends no server
+  Log log(settings.log, STDERR_FILENO);
+  LineWriter out(STDOUT_FILENO);  // nobody may read that either
+  settings.server.n_log_lines_lost = [&log] { return log.n_lost(); };
+  return serve(
+      settings.server, [&] { return load(settings); }, told_to(log, out, stopping));
 }
 
 int run_server(ServeSettings& settings, InterruptSignal& signals) {
@@ -152,13 +193,11 @@ int run_server(ServeSettings& settings, InterruptSignal& signals) {
   settings.server.keep_alive = duration(settings.keep_alive_s);
   settings.server.pause_wait = duration(settings.pause_wait_s);
   if (const std::optional<Error> missing = missing_default_model(settings.engine)) return complain(*missing);
-  const LogOptions& options = settings.log;
-  settings.engine.tells_progress = options.format == LogFormat::kText && options.level <= LogLevel::kInfo;
-  Log log(options, STDERR_FILENO);
-  const Result<void> served = serve(
-      settings.server, [&] { return load(settings); }, told_to(log, signals, settings));
+  settings.engine.tells_progress = settings.log.format == LogFormat::kText && settings.log.level <= LogLevel::kInfo;
+  const Result<void> served = serve_and_log(settings, signals);
+  if (served) return kOk;
   signals.leave_at_once();
-  return served ? kOk : complain(served.error());
+  return complain(served.error());
 }
 
 void add_address(CLI::App& command, ServeSettings& settings) {

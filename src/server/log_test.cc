@@ -45,12 +45,14 @@ class LogTest : public testing::Test {
         read_so_far.append(buffer, static_cast<std::size_t>(n));
       return read_so_far;
     });
+    n_lost_ = log_->n_lost();
     log_.reset();
     close(ends_[1]);
     return text.get();
   }
   int ends_[2] = {-1, -1};
   std::unique_ptr<Log> log_;
+  std::uint64_t n_lost_ = 0;
 };
 
 TEST(LogLine, OfARequestForPeople) {
@@ -123,7 +125,10 @@ TEST_F(LogTest, AReaderThatDoesNotReadLosesLinesAndIsTold) {
   constexpr std::size_t kLines = 2 * limits::kLogLinesMax;
   for (std::size_t i = 0; i < kLines; ++i) log_->say(LogLevel::kInfo, padding + std::to_string(i));
   const std::string text = all();
-  EXPECT_NE(text.find(" lines of this log were lost"), std::string::npos);
+  const std::size_t told = text.find(" lines of this log were lost, not read in time");
+  ASSERT_NE(told, std::string::npos);
+  const std::size_t n_before = text.rfind(' ', told - 1);
+  EXPECT_EQ(std::stoull(text.substr(n_before)), n_lost_);
   EXPECT_NE(text.find(padding + "0\n"), std::string::npos);
   EXPECT_EQ(text.find(padding + std::to_string(kLines - 1) + "\n"), std::string::npos);
   for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -108,8 +109,9 @@ bool was_paused_between(std::span<const api::PauseTicket> tickets, Instant begin
 
 }  // namespace
 
-Metrics::Metrics(api::Desk& desk)
+Metrics::Metrics(api::Desk& desk, std::function<std::uint64_t()> n_log_lines_lost)
     : desk_(desk),
+      n_log_lines_lost_(std::move(n_log_lines_lost)),
       ttft_s_(seconds_of_waiting()),
       itl_s_(seconds_of_tokens()),
       whole_s_(seconds_of_waiting()),
@@ -182,6 +184,8 @@ std::string Metrics::text() const {
   families.gauge("fermata_interrupt_unreached_seconds",
                  "Longest that a pause or cancel was asked for and is not reached.",
                  desk_.longest_unreached().seconds());
+  families.counter("fermata_log_lines_lost_total", "Lines of the log that were not read in time or not written.",
+                   static_cast<double>(n_log_lines_lost_()));
   add_process(families);
   return families.text();
 }

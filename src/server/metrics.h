@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "api/desk.h"
@@ -18,7 +19,8 @@ class MetricFamilies;
 class Metrics {
  public:
   // The desk outlives it, and tells its followers nothing when it ends.
-  explicit Metrics(api::Desk& desk);
+  explicit Metrics(
+      api::Desk& desk, std::function<std::uint64_t()> n_log_lines_lost = [] { return 0; });
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
@@ -33,6 +35,7 @@ class Metrics {
   void take_end(const api::Dossier& dossier, const FinishEvent& finish, Instant ended);
 
   api::Desk& desk_;
+  const std::function<std::uint64_t()> n_log_lines_lost_;
   Histogram ttft_s_;
   Histogram itl_s_;
   Histogram whole_s_;

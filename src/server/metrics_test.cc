@@ -61,5 +61,10 @@ TEST_F(MetricsTest, APauseThatIsPausedAnewEnds) {
   EXPECT_EQ(value("fermata_paused_seconds_count"), 1);
 }
 
+TEST_F(MetricsTest, LinesThatTheLogLostAreThoseOfTheLog) {
+  const Metrics metrics(desk_, [] { return std::uint64_t{7}; });
+  EXPECT_NE(metrics.text().find("\nfermata_log_lines_lost_total 7"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace fermata

@@ -46,6 +46,7 @@ class Server {
     if (key_file_) asio::co_spawn(io_, watch_keys(), asio::detached);
     io_.run();
     loader.join();
+    events_.over();
     return outcome_;
   }
 
@@ -109,7 +110,7 @@ Result<void> Server::listen() {
   desk.keep_alive = options_.keep_alive;
   desk.pause_wait = options_.pause_wait;
   desk_ = std::make_unique<Desk>(io_.get_executor(), clock_, std::move(desk));
-  metrics_.emplace(*desk_);
+  metrics_.emplace(*desk_, options_.n_log_lines_lost);
   add_routes(router_, *desk_, [this] { return metrics_->text(); });
 
   GuardOptions guard;

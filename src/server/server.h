@@ -37,6 +37,7 @@ struct ServerOptions {
   Duration pause_wait = milliseconds(limits::kPauseWaitMs);  // what a whole answer waits through a pause
   Duration linger = milliseconds(limits::kHttpLingerMs);     // what clients may take to close when it stops
   LoopOptions loop;
+  std::function<std::uint64_t()> n_log_lines_lost = [] { return 0; };  // for /metrics
 };
 
 struct Readiness {
@@ -48,7 +49,7 @@ struct Readiness {
   std::vector<std::string> hosts;  // names by which others may call it; empty: only this machine can
 };
 
-// May be called from any thread while serve() runs.
+// May be called from any thread until ServerEvents::over.
 struct ServerControls {
   std::function<void()> stop;       // the first time it drains, the second time it hurries
   std::function<void()> read_keys;  // anew, from api_key_file; without one nothing happens
@@ -67,6 +68,8 @@ struct ServerEvents {
   // At any time: keys were read anew, how many there are and how many are gone by that; or they stay as they were, why.
   std::function<void(const Result<KeysRead>& keys)> keys_read = [](const auto&) {};
   api::TellAnswered answered;  // may be empty
+  // The last: the controls may not be called any more. What still runs ends, and serve() returns.
+  std::function<void()> over = [] {};
 };
 
 // Serves until it is asked to stop: listens at once, answers 503 while `load` runs on a thread of its own, then serves.

@@ -96,8 +96,8 @@ def start():
     """start(*flags): a server of the test's own, not yet ready; it is ended with the test."""
     started = []
 
-    def make(*flags):
-        started.append(Server(*flags))
+    def make(*flags, **more):
+        started.append(Server(*flags, **more))
         return started[-1]
 
     yield make

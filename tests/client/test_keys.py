@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import pathlib
 import signal
 import subprocess
 
@@ -112,6 +113,28 @@ def test_a_hangup_reads_the_keys_and_nothing_else(keyed):
     keyed.post(f"/v1/generations/{live.generation}/resume").ok(202)
     assert finish_of(live.chunks())[0] == "length"
     assert keyed.stop() == 0
+
+
+def test_a_hangup_while_it_begins_is_none_too_early(tmp_path):
+    path, _ = key_file(tmp_path, ("ann", "acme", "use"))
+    path.write_text(path.read_text() + "#\n" * 500_000)  # reading takes a while
+    for _ in range(5):
+        process = subprocess.Popen([str(BINARY), "serve", "--port", "0", "--engine", "fake", "--api-key-file", str(path)],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        try:
+            # The program, who takes its signals, and then the first of those that write: the file is looked at now.
+            threads = pathlib.Path(f"/proc/{process.pid}/task")
+            until(lambda: len(list(threads.iterdir())) >= 3, "it begins")
+            process.send_signal(signal.SIGHUP)
+            said = []
+            while not said or "API keys read anew" not in said[-1]:
+                said.append(process.stderr.readline())
+                assert said[-1], f"it ended by {process.wait(WAIT_S)}: {said}"
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(WAIT_S) == 0
+        finally:
+            process.kill()
+            process.communicate()
 
 
 def test_without_keys_a_lost_terminal_ends_it(start):

@@ -1,15 +1,18 @@
 """The server as a whole: while it loads, when it ends, under load (CASES A6, G1, G2)."""
 
 import asyncio
+import fcntl
+import http.client
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
 
 import pytest
 
-from server import BINARY, tiny_model, until, WAIT_S
+from server import BINARY, taking_nothing, tiny_model, until, WAIT_S
 from stream import Stream, finish_of, text_of
 from test_security import key_file
 
@@ -168,6 +171,62 @@ def test_a_timeout_is_an_error_not_an_end(tiny):
     assert reason is None and error["code"] == "timeout" and error["fermata"]["usage"]["completion_tokens"] < 8000
     whole = tiny.post("/v1/completions", {**asked, "stream": False})
     assert (whole.status, whole.error["code"]) == (504, "timeout") and whole.headers["x-should-retry"] == "false"
+
+
+def all_at_once(server, *signals):
+    """Different ones: of one that is sent twice before it is taken there is only one."""
+    for one in (signal.SIGSTOP, *signals, signal.SIGCONT):
+        server.process.send_signal(one)
+
+
+def test_a_second_signal_hurries_however_soon_it_comes(start):
+    server = start("-m", tiny_model(), "-c", "16384", "--drain", "600").ready()
+    live = Stream(server, "/v1/completions", LONG)
+    live.texts(1)
+    all_at_once(server, signal.SIGTERM, signal.SIGINT)
+    assert finish_of(live.chunks())[1]["code"] == "shutdown"
+    assert server.process.wait(WAIT_S) == 0
+
+
+def test_a_third_signal_ends_it(start):
+    server = start("-m", tiny_model(), "-c", "16384", "--drain", "600").ready()
+    live = Stream(server, "/v1/completions", LONG)
+    live.texts(1)
+    all_at_once(server, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    assert server.process.wait(WAIT_S) == 143, "they are taken by their numbers"
+
+
+def test_a_signal_while_the_last_lines_are_written_changes_nothing():
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    process = subprocess.Popen([str(BINARY), "serve", "--port", "0", "--engine", "fake", "--log-level", "debug"],
+                               stdout=subprocess.DEVNULL, stderr=writing)
+    try:
+        os.close(writing)
+        with os.fdopen(reading) as log:
+            port = int(re.search(r":(\d+);", log.readline()).group(1))
+            for _ in range(100):  # more lines than the pipe holds, which nobody reads: the end waits for them a while
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_S)
+                connection.request("GET", "/health")
+                connection.getresponse().read()
+                connection.close()
+            process.send_signal(signal.SIGTERM)
+            threads = pathlib.Path(f"/proc/{process.pid}/task")
+            until(lambda: len(list(threads.iterdir())) <= 3, "all has ended but who takes signals and who writes the log")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(WAIT_S) == 0
+    finally:
+        process.kill()
+        process.wait(WAIT_S)
+
+
+@pytest.mark.parametrize("how", ["full", "unread", "disk"])
+def test_standard_output_that_takes_nothing_holds_up_nothing(start, how):
+    with taking_nothing(how) as out:
+        server = start("--engine", "fake", stdout=out)
+        until(lambda: server.get("/health").status == 200, "it is ready")
+        assert server.post("/v1/completions", {"prompt": "x", "max_tokens": 1}).status == 200
+        assert server.stop() == 0, "".join(server.log)
 
 
 # -------------------------------------------------------------------------------------------------------------- load
