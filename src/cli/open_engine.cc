@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/limits.h"
 #include "cli/complain.h"
@@ -15,6 +16,7 @@
 #include "cli/terminal.h"
 #include "engine/fake/fake_engine.h"
 #include "engine/llama/chat/chat_template.h"
+#include "engine/llama/gguf_file.h"
 
 namespace fermata::cli {
 namespace {
@@ -29,6 +31,9 @@ Result<KvType> parse_kv(const std::string& name) {
 // Of the operator, if there is one. Before the model, which takes longer.
 Result<std::optional<std::string>> read_chat_template(const EngineFlags& flags) {
   if (flags.chat_template_file.empty()) return std::optional<std::string>();
+  if (flags.engine == "fake")
+    return Error{Code::kInvalidArgument, "--chat-template-file needs a model; the scripted engine has no dialogues",
+                 flags.chat_template_file, false};
   Result<std::string> text = read_file(flags.chat_template_file, limits::kChatTemplateBytesMax);
   if (!text) return text.error();
   return std::optional(*std::move(text));
@@ -133,14 +138,22 @@ void EngineFlags::add_chat_template_to(CLI::App& app) {
       ->envname("FERMATA_CHAT_TEMPLATE_FILE");
 }
 
+Result<void> check_engine(const EngineFlags& flags) {
+  const Result<std::optional<std::string>> source = read_chat_template(flags);
+  if (!source) return source.error();
+  if (flags.engine == "fake") return {};
+  const Result<LlamaOptions> options = llama_options(flags);
+  if (!options) return options.error();
+  if (std::optional<Error> missing = missing_default_model(flags)) return *std::move(missing);
+  const Result<std::vector<GgufFile>> files = read_model_files(options->model_path);
+  return files ? check_model_kind(files->front()) : files.error();
+}
+
 Result<OpenedEngine> open_engine(const EngineFlags& flags) {
   const Result<std::optional<std::string>> source = read_chat_template(flags);
   if (!source) return source.error();
   OpenedEngine opened;
   if (flags.engine == "fake") {
-    if (*source)
-      return Error{Code::kInvalidArgument, "--chat-template-file needs a model; the scripted engine has no dialogues",
-                   flags.chat_template_file, false};
     FakeOptions options;
     options.n_cells = flags.n_ctx;
     opened.engine = std::make_unique<FakeEngine>(std::move(options));

@@ -38,6 +38,10 @@ struct OpenedEngine {
   void tell_without_chat() const;
 };
 
+// What open_engine() would refuse and is known in milliseconds: flags, files that are not there, what a model's file
+// says of itself. For who does something else before it loads.
+Result<void> check_engine(const EngineFlags& flags);
+
 // Loads, with progress on standard error.
 Result<OpenedEngine> open_engine(const EngineFlags& flags);
 

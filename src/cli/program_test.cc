@@ -1,12 +1,15 @@
 // What `fermata` says and ends with, on the scripted engine.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 
 #include "api/http/api_keys.h"
+#include "base/regular_file.h"
 #include "cli/program_fixture.h"
 
 namespace fermata::cli {
@@ -19,6 +22,18 @@ class ProgramTest : public testing::Test {
     const test::Outcome outcome = program_.run(words);
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     EXPECT_NE(outcome.err.find(why), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+  }
+  // A server that ends before it says that it listens, in one line.
+  void expect_no_start(std::vector<std::string> words, int code, const std::string& why) {
+    words.insert(words.begin(), "serve");
+    const test::Outcome outcome = program_.run(words);
+    EXPECT_EQ(outcome.code, code) << outcome.err;
+    EXPECT_TRUE(outcome.err.starts_with("fermata: ")) << outcome.err;
+    EXPECT_EQ(test::n_lines(outcome.err), 1u) << outcome.err;
+    EXPECT_NE(outcome.err.find(why), std::string::npos) << outcome.err;
+    EXPECT_FALSE(outcome.err.ends_with(".\n")) << outcome.err;
+    EXPECT_EQ(outcome.err.find(".:"), std::string::npos) << outcome.err;
     EXPECT_EQ(outcome.out, "");
   }
   test::Program program_;
@@ -226,6 +241,61 @@ TEST_F(ProgramTest, AKeyThatCannotBeIsRefusedAndTheFileStays) {
   const std::string pipe = program_.file("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(program_.run({"new-key", "a", "--append", pipe}).code, 1);
+}
+
+// A port that somebody has, as long as this lives.
+class TakenPort {
+ public:
+  TakenPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t n = sizeof address;
+    EXPECT_EQ(bind(socket_.number(), reinterpret_cast<sockaddr*>(&address), n), 0);
+    EXPECT_EQ(listen(socket_.number(), 1), 0);
+    EXPECT_EQ(getsockname(socket_.number(), reinterpret_cast<sockaddr*>(&address), &n), 0);
+    number = std::to_string(ntohs(address.sin_port));
+  }
+  std::string number;
+
+ private:
+  Descriptor socket_;
+};
+
+TEST_F(ProgramTest, AServerThatCannotListenSaysWhatToDo) {
+  const TakenPort taken;
+  const std::string keys = program_.file("keys");
+  const std::string none = program_.file("none");
+  ASSERT_EQ(program_.run({"new-key", "one", "--append", keys}).code, 0);
+  expect_no_start(
+      {"--engine", "fake", "--port", taken.number}, 1,
+      "port " + taken.number + " of 127.0.0.1 is in use; stop the other program, or take another with --port");
+  expect_no_start({"--engine", "fake", "--port", "0", "--host", "nowhere"}, 2,
+                  "'nowhere' is no address; --host takes an address of this machine");
+  expect_no_start({"--engine", "fake", "--port", "0", "--host", "192.0.2.1", "--api-key-file", keys}, 2,
+                  "this machine has no address 192.0.2.1; --host takes");
+  expect_no_start({"--engine", "fake", "--port", "0", "--host", "0.0.0.0"}, 2,
+                  "make keys with 'fermata new-key NAME --append keys'");
+  expect_no_start({"--engine", "fake", "--port", "0", "--api-key-file", none}, 1,
+                  "no file of API keys at " + none + "; 'fermata new-key NAME --append " + none + "' makes one");
+  expect_no_start({"--engine", "fake", "--port", "0", "--api-key-file", program_.folder()}, 1,
+                  program_.folder() + " is not a regular file");
+  expect_no_start({"--engine", "fake", "--port", "0", "--allow-host", "a b"}, 2,
+                  "an allowed host is a name or an address, with :port or without: a b");
+  expect_no_start({"--engine", "fake", "--port", "0", "--allow-origin", "evil"}, 2,
+                  "an allowed origin is http://name[:port] or https://name[:port]: evil");
+}
+
+TEST_F(ProgramTest, WhatCannotBeLoadedIsSaidBeforeItListens) {
+  const std::string garbage = program_.file("garbage.gguf");
+  const std::string none = program_.file("none");
+  fermata::test::write_file(garbage, "GGML and more");
+  expect_no_start({"--port", "0", "-m", none}, 3, none + " cannot be opened: No such file");
+  expect_no_start({"--port", "0", "-m", garbage}, 3, "it does not begin with GGUF");
+  expect_no_start({"--port", "0", "-m", garbage, "--kv", "f32"}, 2, "--kv takes f16, bf16 or q8_0");
+  expect_no_start({"--port", "0", "-m", garbage, "--chat-template-file", none}, 2, none + " cannot be opened");
+  expect_no_start({"--port", "0", "--engine", "fake", "--chat-template-file", garbage}, 2,
+                  "--chat-template-file needs a model");
 }
 
 TEST_F(ProgramTest, ANamedModelThatIsNotThereIsSaid) {

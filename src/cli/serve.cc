@@ -107,6 +107,21 @@ std::string counted(std::size_t n, const std::string& what) {
   return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }
 
+// What to do about a server that cannot listen.
+Error with_advice(Error error) {
+  if (error.field == "port" && error.code == Code::kBusy)
+    error.message += "; stop the other program, or take another with --port (0: any free one)";
+  else if (error.field == "port")
+    error.message += "; take one from 1024 on with --port (0: any free one)";
+  else if (error.field == "host")
+    error.message += "; --host takes an address of this machine, or localhost (0.0.0.0: all there are)";
+  else if (error.field == "keys")
+    error.message +=
+        "; make keys with 'fermata new-key NAME --append keys' and name their file with --api-key-file, or leave out "
+        "--host";
+  return error;
+}
+
 void tell_keys(Log& log, const Result<KeysRead>& keys) {
   if (!keys) {
     const Error& error = keys.error();
@@ -192,12 +207,12 @@ int run_server(ServeSettings& settings, InterruptSignal& signals) {
   settings.server.drain = duration(settings.drain_s);
   settings.server.keep_alive = duration(settings.keep_alive_s);
   settings.server.pause_wait = duration(settings.pause_wait_s);
-  if (const std::optional<Error> missing = missing_default_model(settings.engine)) return complain(*missing);
+  if (const Result<void> checked = check_engine(settings.engine); !checked) return complain(checked.error());
   settings.engine.tells_progress = settings.log.format == LogFormat::kText && settings.log.level <= LogLevel::kInfo;
   const Result<void> served = serve_and_log(settings, signals);
   if (served) return kOk;
   signals.leave_at_once();
-  return complain(served.error());
+  return complain(with_advice(served.error()));
 }
 
 void add_address(CLI::App& command, ServeSettings& settings) {

@@ -112,12 +112,12 @@ Guard::Guard(GuardOptions options) : keys_(std::move(options.keys)) {
 Result<Guard> Guard::make(GuardOptions options) {
   for (const std::string& host : options.hosts) {
     if (!read_authority(host)) {
-      return Error{Code::kInvalidArgument, "An allowed host is a name or an address, with :port or without.", host};
+      return Error{Code::kInvalidArgument, "an allowed host is a name or an address, with :port or without", host};
     }
   }
   for (const std::string& origin : options.origins) {
     if (!read_origin(origin)) {
-      return Error{Code::kInvalidArgument, "An allowed origin is http://name[:port] or https://name[:port].", origin};
+      return Error{Code::kInvalidArgument, "an allowed origin is http://name[:port] or https://name[:port]", origin};
     }
   }
   return Guard(std::move(options));
@@ -125,7 +125,7 @@ Result<Guard> Guard::make(GuardOptions options) {
 
 Result<std::vector<ApiKeys::Hash>> Guard::replace_keys(std::shared_ptr<const ApiKeys> keys) {
   if (has_keys() && (!keys || keys->empty())) {
-    return Error{Code::kInvalidArgument, "The last API key cannot be taken away while the server runs.", {}};
+    return Error{Code::kInvalidArgument, "the last API key cannot be taken away while the server runs", {}};
   }
   const std::shared_ptr<const ApiKeys> before = std::exchange(keys_, std::move(keys));
   return before && keys_ ? before->gone_from(*keys_) : std::vector<ApiKeys::Hash>();

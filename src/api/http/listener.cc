@@ -150,6 +150,17 @@ class ListenerOfHttp final : public Listener {
   bool started_ = false;
 };
 
+Error cannot_listen(const ListenerOptions& options, const error_code& why) {
+  const std::string port = std::to_string(options.port);
+  if (why == asio::error::address_in_use)
+    return Error{Code::kBusy, "port " + port + " of " + options.host + " is in use", {}, true, "port"};
+  if (why == asio::error::access_denied)
+    return Error{Code::kForbidden, "this user may not listen at port " + port, {}, false, "port"};
+  if (why == boost::system::errc::address_not_available)
+    return Error{Code::kInvalidArgument, "this machine has no address " + options.host, {}, false, "host"};
+  return Error{Code::kIo, "cannot listen at port " + port + " of " + options.host, why.message()};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Listener>> Listener::bind(asio::any_io_executor executor, const Clock& clock,
@@ -157,12 +168,13 @@ Result<std::unique_ptr<Listener>> Listener::bind(asio::any_io_executor executor,
                                                  ListenerOptions options) {
   error_code ec;
   const auto address = asio::ip::make_address(options.host == "localhost" ? "127.0.0.1" : options.host, ec);
-  if (ec) return Error{Code::kInvalidArgument, "The host to listen on must be an address, or localhost.", options.host};
-  if (!guard.has_keys() && !address.is_loopback()) {
+  if (ec) return Error{Code::kInvalidArgument, "'" + options.host + "' is no address", {}, false, "host"};
+  if (!guard.has_keys() && !address.is_loopback())
     return Error{Code::kInvalidArgument,
-                 "Without API keys only loopback addresses are served; give keys, or listen on 127.0.0.1.",
-                 options.host};
-  }
+                 "without API keys only loopback addresses are listened at, and " + options.host + " is none",
+                 {},
+                 false,
+                 "keys"};
   const tcp::endpoint endpoint(address, options.port);
   tcp::acceptor acceptor(executor);
   acceptor.open(endpoint.protocol(), ec);
@@ -170,10 +182,7 @@ Result<std::unique_ptr<Listener>> Listener::bind(asio::any_io_executor executor,
   if (!ec && address.is_v6()) acceptor.set_option(asio::ip::v6_only(true), ec);
   if (!ec) acceptor.bind(endpoint, ec);
   if (!ec) acceptor.listen(asio::socket_base::max_listen_connections, ec);
-  if (ec) {
-    return Error{Code::kIo, "Cannot listen there: " + ec.message() + ".",
-                 options.host + ":" + std::to_string(options.port)};
-  }
+  if (ec) return cannot_listen(options, ec);
   auto server = std::make_shared<HttpServer>(executor, clock, router, guard, std::move(render), options.limits);
   server->answered = std::move(options.answered);
   server->noted_header = options.noted_header;

@@ -59,7 +59,8 @@ struct ListenerCounts {
 // every connection; connections that are open when it dies run on until stop() was awaited or the io_context is gone.
 class Listener {
  public:
-  // Binds. Without keys in the guard any address but loopback is refused.
+  // Binds. Without keys in the guard any address but loopback is refused. An error's `field` is what should be another:
+  // "host", "port" or "keys"; empty if that is not known.
   static Result<std::unique_ptr<Listener>> bind(boost::asio::any_io_executor executor, const Clock& clock,
                                                 const Router& router, const Guard& guard, RenderError render,
                                                 ListenerOptions options);
