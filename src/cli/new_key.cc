@@ -52,13 +52,13 @@ Result<Descriptor> lock(const std::string& folder) {
   while (flock(locked.number(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return cannot("cannot be locked", folder);
     if (clock.now() >= until)
-      return Error{Code::kBusy,
-                   folder +
-                       " is locked by another program, perhaps another 'fermata new-key' whose output nobody reads; "
-                       "end it ('lslocks' or 'fuser " +
-                       folder + "' names it) and try again",
-                   {},
-                   true};
+      return Error{
+          Code::kBusy,
+          folder +
+              " is locked by another program, perhaps another 'fermata new-key' whose output nobody reads; end it "
+              "('lslocks' names it), or try again",
+          {},
+          true};
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return locked;

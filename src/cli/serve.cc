@@ -192,9 +192,7 @@ ServerEvents told_to(Log& log, LineWriter& out, Stopping& stopping) {
   return events;
 }
 
-Result<void> serve_and_log(ServeSettings& settings, InterruptSignal& signals) {
-  Stopping stopping(signals, !settings.server.api_key_file.empty());
-  std::signal(SIGPIPE, SIG_IGN);  // who read what we say is gone: that ends no server
+Result<void> serve_and_log(ServeSettings& settings, Stopping& stopping) {
   Log log(settings.log, STDERR_FILENO);
   LineWriter out(STDOUT_FILENO);  // nobody may read that either
   settings.server.n_log_lines_lost = [&log] { return log.n_lost(); };
@@ -203,13 +201,15 @@ Result<void> serve_and_log(ServeSettings& settings, InterruptSignal& signals) {
 }
 
 int run_server(ServeSettings& settings, InterruptSignal& signals) {
+  Stopping stopping(signals, !settings.server.api_key_file.empty());
+  std::signal(SIGPIPE, SIG_IGN);  // who read what we say is gone: that ends no server
   const auto duration = [](double s) { return milliseconds(static_cast<std::int64_t>(s * 1e3)); };
   settings.server.drain = duration(settings.drain_s);
   settings.server.keep_alive = duration(settings.keep_alive_s);
   settings.server.pause_wait = duration(settings.pause_wait_s);
   if (const Result<void> checked = check_engine(settings.engine); !checked) return complain(checked.error());
   settings.engine.tells_progress = settings.log.format == LogFormat::kText && settings.log.level <= LogLevel::kInfo;
-  const Result<void> served = serve_and_log(settings, signals);
+  const Result<void> served = serve_and_log(settings, stopping);
   if (served) return kOk;
   signals.leave_at_once();
   return complain(with_advice(served.error()));
