@@ -90,17 +90,10 @@ std::vector<Catalogue::Entry> Catalogue::all(const Principal& who) const {
 
 // ---------------------------------------------------------------------------------------------------------- forgetting
 
-void Catalogue::forget(const Entry& dossier) {
-  std::erase(in_order_, dossier);
-  forget_names(*dossier);
-}
-
-void Catalogue::forget_if(const std::function<bool(const Entry&)>& is_over) {
-  std::erase_if(in_order_, [&](const Entry& dossier) {
-    if (!is_over(dossier)) return false;
-    forget_names(*dossier);
-    return true;
-  });
+void Catalogue::forget(std::span<const Entry> dossiers) {
+  for (const Entry& dossier : dossiers) forget_names(*dossier);
+  const std::set<Entry> gone(dossiers.begin(), dossiers.end());
+  std::erase_if(in_order_, [&gone](const Entry& dossier) { return gone.contains(dossier); });
 }
 
 // By its own names: a walk over all names for each that goes would hold up everybody.

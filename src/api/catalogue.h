@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,8 +36,8 @@ class Catalogue {
   const std::deque<Entry>& in_order() const { return in_order_; }
   std::vector<Entry> all(const Principal& who) const;
 
-  void forget(const Entry& dossier);
-  void forget_if(const std::function<bool(const Entry&)>& is_over);
+  void forget(const Entry& dossier) { forget(std::span(&dossier, 1)); }
+  void forget(std::span<const Entry> dossiers);
 
  private:
   using Name = std::pair<std::string, std::string>;  // tenant, name

@@ -51,7 +51,7 @@ TEST_F(CatalogueTest, AClientIdIsTheNewestOnes) {
 TEST_F(CatalogueTest, WhatIsForgottenIsGoneByEachOfItsNames) {
   const auto first = filed("1", "mine");
   const auto second = filed("2");
-  catalogue_.forget_if([&](const auto& one) { return one == first; });
+  catalogue_.forget(first);
   for (const char* name : {"gen_1", "chatcmpl-1", "client:mine"}) {
     EXPECT_EQ(catalogue_.find(name, who_).error().code, Code::kGone) << name;
     EXPECT_EQ(catalogue_.find(name, other_).error().code, Code::kNotFound) << name;

@@ -124,17 +124,19 @@ void Desk::sweep() {
     else if (dossier->waits_for_its_reader() && dossier->n_unread() == 0)
       go_on_unless_beside(dossier);
   }
-  catalogue_.forget_if([&](const std::shared_ptr<Dossier>& dossier) {
+  std::vector<std::shared_ptr<Dossier>> over;
+  for (const auto& dossier : catalogue_.in_order()) {
     const Recording& recording = dossier->recording;
-    if (!recording.ended() || !dossier->readers.empty()) return false;
+    if (!recording.ended() || !dossier->readers.empty()) continue;
     const bool is_old = now - recording.last_change() >= options_.finished_kept;
     const bool are_many = n_finished > limits::kFinishedKept || bytes > options_.finished_bytes_max;
-    if (!is_old && !are_many) return false;
+    if (!is_old && !are_many) continue;
     --n_finished;
     bytes -= dossier->bytes();
-    forget(*dossier);
-    return true;
-  });
+    over.push_back(dossier);
+  }
+  catalogue_.forget(over);
+  for (const auto& dossier : over) forget(*dossier);
 }
 
 Duration Desk::longest_unreached() const {

@@ -151,8 +151,8 @@ void Connection::begin_answer(RequestParser& parser) {
   keep_alive_ = parser.keep_alive() && n_requests_ < server_->limits.requests_per_connection_max && !refused_;
   chunked_ = false;
   websocket_key_.clear();
-  record_->method = printable(parser.request().method, kMethodBytesKept);
-  record_->path = printable(parser.raw_path(), limits::kLogPathBytesMax);
+  record_->method = ascii_excerpt(parser.request().method, kMethodBytesKept);
+  record_->path = ascii_excerpt(parser.raw_path(), limits::kLogPathBytesMax);
   if (const std::string_view id = parser.request().header("x-request-id"); is_request_id(id)) record_->id = id;
 }
 
@@ -160,7 +160,7 @@ void Connection::add_headers(HttpResponse& response) {
   record_->status = response.status;
   if (!server_->noted_header.empty())
     for (const auto& [name, value] : response.headers)
-      if (name == server_->noted_header) record_->noted = printable(value);
+      if (name == server_->noted_header) record_->noted = ascii_excerpt(value);
   if (record_->id.empty()) record_->id = new_request_id();
   response.headers.insert(response.headers.end(), extra_headers_.begin(), extra_headers_.end());
   response.headers.emplace_back("x-request-id", record_->id);

@@ -95,7 +95,7 @@ HttpResponse preflight_answer(const HttpRequest& head) {
 
 Error no_such_path(const std::string& meant) {
   std::string message = "There is nothing at this path; ";
-  if (!meant.empty()) message += "did you mean " + printable(meant) + "? ";
+  if (!meant.empty()) message += "did you mean " + ascii_excerpt(meant) + "? ";
   return {Code::kNotFound, message + "/openapi.json lists what there is.", {}};
 }
 
@@ -141,7 +141,7 @@ Result<void> Guard::check_host(const HttpRequest& head) const {
   if (host && std::any_of(hosts_.begin(), hosts_.end(), is_ours)) return {};
   return Error{Code::kWrongHost,
                "This server does not go by that name; its operator can allow it with --allow-host NAME.",
-               printable(head.header("host"))};
+               ascii_excerpt(head.header("host"))};
 }
 
 bool Guard::may_call(std::string_view origin) const {
@@ -157,12 +157,12 @@ Result<void> Guard::check_origin(const HttpRequest& head) const {
     const auto host = read_authority(head.header("host"));
     if (!page || !host || !is_same_origin(*page, *host)) {
       return Error{Code::kForbidden, "A page of another origin may not call this server; its operator can allow it.",
-                   printable(origin)};
+                   ascii_excerpt(origin)};
     }
   }
   // same-site is another port or a sibling name: not us either. "none" is the user's own address bar.
   if (site.empty() || site == "same-origin" || site == "none") return {};
-  return Error{Code::kForbidden, "A page of another site may not call this server.", printable(site)};
+  return Error{Code::kForbidden, "A page of another site may not call this server.", ascii_excerpt(site)};
 }
 
 Result<void> Guard::authenticate(const HttpRequest& head, Admission& result) const {
@@ -216,7 +216,7 @@ Admission Guard::admit(const HttpRequest& head, std::string_view raw_path, const
   }
   if (changes_things(head.method) && !is_json(head.header("content-type"))) {
     return refuse({Code::kMediaType, "Send Content-Type: application/json, with an empty body too.",
-                   printable(head.header("content-type"))});
+                   ascii_excerpt(head.header("content-type"))});
   }
   if (!is_open && !result.principal.may(match.route->scope)) {
     return refuse(

@@ -90,7 +90,7 @@ bool lists_token(std::string_view value, std::string_view token) {
   return false;
 }
 
-std::string printable(std::string_view bytes, std::size_t n_max) {
+std::string ascii_excerpt(std::string_view bytes, std::size_t n_max) {
   std::string result(bytes.substr(0, n_max));
   std::replace_if(
       result.begin(), result.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');

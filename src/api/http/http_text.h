@@ -21,6 +21,6 @@ bool is_utf8(std::string_view bytes);
 bool lists_token(std::string_view value, std::string_view token);
 
 // What a client wrote, fit for an error message or a log: printable ASCII, other bytes as '?', cut.
-std::string printable(std::string_view bytes, std::size_t n_max = 80);
+std::string ascii_excerpt(std::string_view bytes, std::size_t n_max = 80);
 
 }  // namespace fermata::api

@@ -196,14 +196,14 @@ bool RequestParser::read_target(std::string_view target) {
     return true;
   }
   if (!target.starts_with('/')) {
-    fail(400, Code::kInvalidArgument, "The target of a request must begin with a slash.", printable(target));
+    fail(400, Code::kInvalidArgument, "The target of a request must begin with a slash.", ascii_excerpt(target));
     return false;
   }
   const auto mark = target.find('?');
   raw_path_ = target.substr(0, mark);
   auto path = percent_decoded(raw_path_);
   if (!path) {
-    fail(400, Code::kInvalidArgument, "The path has a broken escape or is no UTF-8.", printable(raw_path_));
+    fail(400, Code::kInvalidArgument, "The path has a broken escape or is no UTF-8.", ascii_excerpt(raw_path_));
     return false;
   }
   request_.path = *std::move(path);
@@ -225,7 +225,7 @@ bool RequestParser::read_query(std::string_view query) {
     auto name = percent_decoded(pair.substr(0, equals), true);
     auto value = percent_decoded(equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1), true);
     if (!name || !value) {
-      fail(400, Code::kInvalidArgument, "The query has a broken escape or is no UTF-8.", printable(pair));
+      fail(400, Code::kInvalidArgument, "The query has a broken escape or is no UTF-8.", ascii_excerpt(pair));
       return false;
     }
     if (request_.query.contains(*name)) request_.repeated = *name;
@@ -251,7 +251,7 @@ bool RequestParser::read_framing() {
   const std::string_view digits = request_.header("content-length");
   const auto [end, wrong] = std::from_chars(digits.data(), digits.data() + digits.size(), body_left_);
   if (digits.empty() || digits.front() == '-' || wrong != std::errc() || end != digits.data() + digits.size()) {
-    fail(400, Code::kInvalidArgument, "The content-length is no number.", printable(digits));
+    fail(400, Code::kInvalidArgument, "The content-length is no number.", ascii_excerpt(digits));
     return false;
   }
   body_length_ = body_left_;

@@ -182,7 +182,7 @@ TEST(HttpText, TellsUtf8) {
   }
   for (const char* bad : {"\x80", "\xc0\x80", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
                           "\xf5\x80\x80\x80", "\xf0\x80\x80\x80", "\xe2\x82", "\xff"}) {
-    EXPECT_FALSE(is_utf8(bad)) << printable(bad);
+    EXPECT_FALSE(is_utf8(bad)) << ascii_excerpt(bad);
   }
 }
 
@@ -190,7 +190,7 @@ TEST(HttpText, ListsTokens) {
   EXPECT_TRUE(lists_token("keep-alive, Upgrade", "upgrade"));
   EXPECT_FALSE(lists_token("keep-alive, Upgrades", "upgrade"));
   EXPECT_FALSE(lists_token("", "upgrade"));
-  EXPECT_EQ(printable("a\n\xff b", 3), "a??...");
+  EXPECT_EQ(ascii_excerpt("a\n\xff b", 3), "a??...");
 }
 
 }  // namespace
