@@ -31,7 +31,6 @@ void Catalogue::file(const Entry& dossier) {
 // ------------------------------------------------------------------------------------------------------------- finding
 
 Result<Catalogue::Entry> Catalogue::find(std::string_view name, const Principal& who) const {
-  const Error unknown = unknown_generation(name, who);
   std::string id(name);
   if (name.starts_with(kClientPrefix)) {
     const auto entry = by_client_id_.find({who.tenant, std::string(name.substr(kClientPrefix.size()))});
@@ -42,11 +41,11 @@ Result<Catalogue::Entry> Catalogue::find(std::string_view name, const Principal&
   }
   const auto place = by_id_.find(id);
   if (place != by_id_.end()) {
-    if (place->second->tenant != who.tenant) return unknown;
+    if (place->second->tenant != who.tenant) return unknown_generation(name, who);
     return place->second;
   }
   if (is_forgotten(id, who)) return gone("the generation", name);
-  return unknown;
+  return unknown_generation(name, who);
 }
 
 Error Catalogue::unknown_generation(std::string_view name, const Principal& who) const {

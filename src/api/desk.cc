@@ -102,9 +102,12 @@ void Desk::end_unborn(Dossier& dossier, EndReason reason, Error error) {
 
 // ---------------------------------------------------------------------------------------------------------- forgetting
 
-void Desk::forget(const Dossier& dossier) {
-  keys_.forget(dossier, clock_.now());
-  sessions_.leave(dossier);
+void Desk::forget(std::span<const std::shared_ptr<Dossier>> dossiers) {
+  catalogue_.forget(dossiers);
+  for (const auto& dossier : dossiers) {
+    keys_.forget(*dossier, clock_.now());
+    sessions_.leave(*dossier);
+  }
 }
 
 void Desk::sweep() {
@@ -135,8 +138,7 @@ void Desk::sweep() {
     bytes -= dossier->bytes();
     over.push_back(dossier);
   }
-  catalogue_.forget(over);
-  for (const auto& dossier : over) forget(*dossier);
+  forget(over);
 }
 
 Duration Desk::longest_unreached() const {

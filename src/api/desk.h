@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,7 +41,7 @@ struct DeskOptions {
   Duration pause_wait = milliseconds(limits::kPauseWaitMs);  // what a whole answer waits through a pause
 };
 
-// All generations that clients know, and what may be done with them: the rules of WIRE sections 1, 4, 6 and 8 that are
+// All generations that clients know, and what may be done with them: those rules of docs/api.md that are
 // not about the shape of a message. It opens, pauses, resumes, cancels and forgets; names, keys, arrivals and sessions
 // have classes of their own, which it asks. It writes nothing to a socket. Owner: the io thread, whose executor it
 // gets; of it other threads see the PromptMaker alone. Before a model is loaded there is nothing to be found.
@@ -74,15 +75,15 @@ class Desk final : private Sessions::Steering {
     return catalogue_.find_pause(pause_id, who);
   }
 
-  // Each answers when it is reached. Idempotent.
+  // Each answers when it is reached. Idempotent. One that waits for its session has no pause: asked for by a user it is
+  // held, and does not begin before it is resumed.
   boost::asio::awaitable<Result<void>> pause(std::shared_ptr<Dossier> dossier, WaitReason reason) override;
-  // `pause_id` empty: whatever pause it is in, or is about to reach; kWrongState if there is none. kAlreadyResumed if
-  // that pause was used with another body, kStale if it is not the one it is in. The same body again: nothing happens.
-  boost::asio::awaitable<Result<void>> resume(std::shared_ptr<Dossier> dossier, std::string pause_id,
-                                              std::string body_digest);
+  // Where in its log it goes on: behind the pause that ended. `pause_id` empty: whatever pause it is in, or is about to
+  // reach; kWrongState if there is none. kAlreadyResumed if that pause was used with another body, kStale if it is not
+  // the one it is in. The same body again: nothing happens.
+  boost::asio::awaitable<Result<std::size_t>> resume(std::shared_ptr<Dossier> dossier, std::string pause_id,
+                                                     std::string body_digest);
   boost::asio::awaitable<Result<void>> cancel(std::shared_ptr<Dossier> dossier, EndReason reason) override;
-  // One that waits for its session does not begin before it is resumed, though it has no pause. False: it has begun.
-  bool hold(const std::shared_ptr<Dossier>& dossier) { return Sessions::hold(*dossier, clock_.now()); }
   // It may begin when its turn comes. False: it was not held.
   bool let_go(const std::shared_ptr<Dossier>& dossier) { return Sessions::let_go(*dossier); }
   // The frozen point of a paused one: the most likely tokens that could come.
@@ -147,16 +148,21 @@ class Desk final : private Sessions::Steering {
   Result<void> check_client_id(const Call& call, const Principal& who) const;
   std::optional<Result<Opened>> repeated(const Call& call, const Principal& who, const std::string& digest) const;
   std::shared_ptr<Dossier> file(const Call& call, const Principal& who, Prompt prompt);
-  Result<void> start(const std::shared_ptr<Dossier>& dossier, std::shared_ptr<Generation> prepared) override;
+  Result<void> start(const std::shared_ptr<Dossier>& dossier, const std::shared_ptr<Generation>& prepared) override;
   void drain(const std::shared_ptr<Dossier>& dossier);
   void watch_slow_reader(const std::shared_ptr<Dossier>& dossier);
-  boost::asio::awaitable<Result<void>> let_go_on(std::shared_ptr<Dossier> dossier, WaitReason only_from);
-  boost::asio::awaitable<Result<void>> resume_in_no_pause(std::shared_ptr<Dossier> dossier, std::string body_digest);
+  static Result<std::size_t> let_begin(Dossier& dossier, std::string body_digest);
+  boost::asio::awaitable<Result<Status>> let_go_on(std::shared_ptr<Dossier> dossier, MeantPause meant);
+  boost::asio::awaitable<Result<std::size_t>> resume_from(std::shared_ptr<Dossier> dossier, std::uint32_t ordinal,
+                                                          std::string body_digest);
+  boost::asio::awaitable<Result<std::size_t>> resume_in_no_pause(std::shared_ptr<Dossier> dossier,
+                                                                 std::string body_digest);
+  boost::asio::awaitable<void> go_on_for_its_reader(std::shared_ptr<Dossier> dossier);
   void go_on_unless_beside(const std::shared_ptr<Dossier>& dossier);
   void end_unborn(Dossier& dossier, EndReason reason, Error error = {});
   void undo(const std::shared_ptr<Dossier>& dossier, Error error) override;
   void tell_followers(const Dossier& dossier, std::size_t first) const;
-  void forget(const Dossier& dossier);
+  void forget(std::span<const std::shared_ptr<Dossier>> dossiers);
   template <class T, class Ask>
   boost::asio::awaitable<Result<T>> answer_of(std::shared_ptr<Dossier> dossier, Ask ask);
 

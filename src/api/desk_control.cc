@@ -13,11 +13,17 @@ namespace {
 
 namespace asio = boost::asio;
 
+constexpr std::size_t kBeforeItBegins = 1;  // entries of a log that says only that there is such a generation
+
 Error not_begun() { return {Code::kWrongState, "it waits for the generation before it in its session", {}, true}; }
 
 Error has_ended(const Dossier& dossier, std::string_view cannot) {
   return {Code::kWrongState, "it has ended and cannot be " + std::string(cannot),
           std::string(to_string(dossier.recording.end()->reason)), false};
+}
+
+Error stale(const PauseTicket& ticket) {
+  return {Code::kStale, "the generation is no longer in this pause", ticket.id, false, "pause_id"};
 }
 
 Error in_no_pause(const Dossier& dossier) {
@@ -48,6 +54,7 @@ asio::awaitable<Result<T>> Desk::answer_of(std::shared_ptr<Dossier> dossier, Ask
 
 asio::awaitable<Result<void>> Desk::pause(std::shared_ptr<Dossier> dossier, WaitReason reason) {
   if (dossier->recording.ended()) co_return has_ended(*dossier, "paused");
+  if (reason == WaitReason::kUser && Sessions::hold(*dossier, clock_.now())) co_return Result<void>();
   if (dossier->core_id == kNoGeneration) co_return not_begun();
   if (dossier->interrupt_asked.ns == 0) dossier->interrupt_asked = clock_.now();
   const Result<PauseRecord> record = co_await answer_of<PauseRecord>(
@@ -58,59 +65,83 @@ asio::awaitable<Result<void>> Desk::pause(std::shared_ptr<Dossier> dossier, Wait
 }
 
 // Of one whose session let it: begin_resume.
-asio::awaitable<Result<void>> Desk::let_go_on(std::shared_ptr<Dossier> dossier, WaitReason only_from) {
-  const Result<Status> status = co_await answer_of<Status>(
-      dossier, [&](Core::Wake wake) { return core_->resume(dossier->core_id, only_from, std::move(wake)); });
+asio::awaitable<Result<Status>> Desk::let_go_on(std::shared_ptr<Dossier> dossier, MeantPause meant) {
+  Result<Status> status = co_await answer_of<Status>(
+      dossier, [&](Core::Wake wake) { return core_->resume(dossier->core_id, meant, std::move(wake)); });
   Sessions::end_resume(*dossier);
-  if (!status) co_return status.error();
-  co_return Result<void>();
+  co_return status;
 }
 
-asio::awaitable<Result<void>> Desk::resume(std::shared_ptr<Dossier> dossier, std::string pause_id,
-                                           std::string body_digest) {
-  PauseTicket* now = dossier->recording.pause();
-  PauseTicket* meant = now;
+asio::awaitable<Result<std::size_t>> Desk::resume(std::shared_ptr<Dossier> dossier, std::string pause_id,
+                                                  std::string body_digest) {
+  Recording& recording = dossier->recording;
+  const PauseTicket* meant = recording.pause();
   if (!pause_id.empty()) {
-    auto& tickets = dossier->recording.tickets();
+    const auto& tickets = recording.tickets();
     const auto place = std::find_if(tickets.begin(), tickets.end(), [&](const auto& t) { return t.id == pause_id; });
     if (place == tickets.end())
       co_return Error{Code::kNotFound, "this generation has no such pause", pause_id, false, "pause_id"};
     meant = &*place;
   }
   if (meant && !meant->resumed_with.empty()) {
-    if (meant->resumed_with == body_digest) co_return Result<void>();  // the same call again
+    if (meant->resumed_with == body_digest) co_return meant->log_end;  // the same call again
     co_return Error{Code::kAlreadyResumed, "this pause was resumed already", meant->id, false, "pause_id"};
   }
-  if (dossier->recording.ended()) co_return has_ended(*dossier, "resumed");
-  if (Sessions::let_go(*dossier)) co_return Result<void>();
-  if (dossier->core_id == kNoGeneration) co_return not_begun();
-  if (meant != now)
-    co_return Error{Code::kStale, "the generation is no longer in this pause", meant->id, false, "pause_id"};
+  if (recording.ended()) co_return has_ended(*dossier, "resumed");
+  if (dossier->core_id == kNoGeneration) co_return let_begin(*dossier, std::move(body_digest));
+  if (meant != recording.pause()) co_return stale(*meant);
   if (!sessions_.begin_resume(*dossier))
     co_return Error{Code::kWrongState, "another generation of its session runs; pause or cancel that first",
                     dossier->head.session, false};
   if (!meant) co_return co_await resume_in_no_pause(std::move(dossier), std::move(body_digest));
-  const std::string used = meant->id;
-  meant->resumed_with = std::move(body_digest);
-  Result<void> resumed = co_await let_go_on(dossier, WaitReason::kNone);
-  if (resumed) co_return resumed;
+  co_return co_await resume_from(std::move(dossier), meant->record.ordinal, std::move(body_digest));
+}
+
+// One that waits for its session, and was held. Once: it goes on waiting, or begins.
+Result<std::size_t> Desk::let_begin(Dossier& dossier, std::string body_digest) {
+  if (Sessions::let_go(dossier))
+    dossier.let_go_with = std::move(body_digest);
+  else if (dossier.let_go_with.empty() || dossier.let_go_with != body_digest)
+    return not_begun();
+  return kBeforeItBegins;
+}
+
+// Used from before the engine hears of it, so that no other call has it too.
+asio::awaitable<Result<std::size_t>> Desk::resume_from(std::shared_ptr<Dossier> dossier, std::uint32_t ordinal,
+                                                       std::string body_digest) {
+  std::vector<PauseTicket>& tickets = dossier->recording.tickets();
+  tickets[ordinal].resumed_with = std::move(body_digest);
+  const MeantPause meant{WaitReason::kNone, ordinal};
+  const Result<Status> resumed = co_await let_go_on(dossier, meant);
+  PauseTicket& ticket = tickets[ordinal];
+  // Let go by something else, such as its reader, and paused again before this came.
+  const bool is_in_another = resumed && !resumed->ended_pause && resumed->state == State::kPaused;
   // It is as good as not asked for, unless there was no answer: then nobody knows.
-  if (resumed.error().code != Code::kEngine)
-    for (PauseTicket& ticket : dossier->recording.tickets())
-      if (ticket.id == used) ticket.resumed_with.clear();
-  co_return resumed;
+  if (is_in_another || (!resumed && resumed.error().code != Code::kEngine)) ticket.resumed_with.clear();
+  if (!resumed) co_return resumed.error();
+  if (is_in_another) co_return stale(ticket);
+  co_return ticket.log_end;
 }
 
 // As far as its recording knows; a pause that was asked for may be reached before the resume is.
-asio::awaitable<Result<void>> Desk::resume_in_no_pause(std::shared_ptr<Dossier> dossier, std::string body_digest) {
+asio::awaitable<Result<std::size_t>> Desk::resume_in_no_pause(std::shared_ptr<Dossier> dossier,
+                                                              std::string body_digest) {
   std::vector<PauseTicket>& tickets = dossier->recording.tickets();
-  const std::size_t n_before = tickets.size();
-  const bool is_repeat = n_before > 0 && tickets.back().resumed_with == body_digest;
-  const Result<void> resumed = co_await let_go_on(dossier, WaitReason::kNone);
-  if (!resumed || is_repeat) co_return resumed;
-  if (tickets.size() == n_before) co_return in_no_pause(*dossier);
-  tickets.back().resumed_with = std::move(body_digest);
-  co_return resumed;
+  const auto last = std::find_if(tickets.rbegin(), tickets.rend(),
+                                 [](const PauseTicket& ticket) { return needs_resume(ticket.record.reason); });
+  std::optional<std::size_t> repeated;  // of the resume that ended the last pause: where it went on
+  if (last != tickets.rend() && last->resumed_with == body_digest) repeated = last->log_end;
+  if (last == tickets.rend() && !dossier->let_go_with.empty() && dossier->let_go_with == body_digest)
+    repeated = kBeforeItBegins;
+  const Result<Status> resumed = co_await let_go_on(dossier, MeantPause());
+  if (!resumed) co_return resumed.error();
+  if (resumed->ended_pause && *resumed->ended_pause < tickets.size()) {
+    PauseTicket& ended = tickets[*resumed->ended_pause];
+    ended.resumed_with = std::move(body_digest);
+    co_return ended.log_end;
+  }
+  if (repeated) co_return *repeated;
+  co_return in_no_pause(*dossier);
 }
 
 asio::awaitable<Result<void>> Desk::cancel(std::shared_ptr<Dossier> dossier, EndReason reason) {
@@ -166,7 +197,12 @@ void Desk::reader_caught_up(const std::shared_ptr<Dossier>& dossier) {
 // Its reader is no longer the reason to stand. While another of its session runs, sweep() tries again.
 void Desk::go_on_unless_beside(const std::shared_ptr<Dossier>& dossier) {
   if (!sessions_.begin_resume(*dossier)) return;
-  asio::co_spawn(executor_, let_go_on(dossier, WaitReason::kSlowReader), asio::detached);
+  asio::co_spawn(executor_, go_on_for_its_reader(dossier), asio::detached);
+}
+
+asio::awaitable<void> Desk::go_on_for_its_reader(std::shared_ptr<Dossier> dossier) {
+  const MeantPause meant{WaitReason::kSlowReader, std::nullopt};
+  (void)co_await let_go_on(std::move(dossier), meant);
 }
 
 void Desk::reader_leaves(const std::shared_ptr<Dossier>& dossier, std::size_t* cursor, bool gone) {
@@ -179,7 +215,7 @@ void Desk::reader_leaves(const std::shared_ptr<Dossier>& dossier, std::size_t* c
       core_->cancel(dossier->core_id, EndReason::kDisconnected);
       return;
     case OnDisconnect::kPause:
-      if (!hold(dossier)) core_->pause(dossier->core_id);
+      if (!Sessions::hold(*dossier, clock_.now())) core_->pause(dossier->core_id);
       return;
     case OnDisconnect::kContinue:
       // A pause that was asked for because of it may not be reached yet; behind that this stands in the mailbox.

@@ -28,7 +28,7 @@ Result<void> Desk::check_model(const Call& call) const {
                false, "model"};
 }
 
-// What the engine has is among them, so it never has to refuse one whose stream has begun.
+// What the engine has is among them, so its cap on generations is never reached behind the 200 of a stream.
 Result<void> Desk::check_caps(const Principal& who) const {
   std::size_t n_alive = 0;
   std::size_t n_paused = 0;
@@ -156,11 +156,10 @@ asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::
 void Desk::undo(const std::shared_ptr<Dossier>& dossier, Error error) {
   if (!dossier->recording.ended()) end_unborn(*dossier, EndReason::kError, std::move(error));
   keys_.release(*dossier);
-  catalogue_.forget(dossier);
-  forget(*dossier);
+  forget(std::span(&dossier, 1));
 }
 
-Result<void> Desk::start(const std::shared_ptr<Dossier>& dossier, std::shared_ptr<Generation> prepared) {
+Result<void> Desk::start(const std::shared_ptr<Dossier>& dossier, const std::shared_ptr<Generation>& prepared) {
   if (dossier->recording.ended()) return {};  // cancelled meanwhile
   const Result<Started> started =
       core_->start(std::move(*prepared), [this, executor = executor_, weak = std::weak_ptr<Dossier>(dossier)] {

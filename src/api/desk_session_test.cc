@@ -65,8 +65,8 @@ TEST_F(SessionTest, APauseLeavesWhatIsQueuedInTheQueue) {
 TEST_F(SessionTest, WhatIsHeldDoesNotBeginWhenItsTurnComes) {
   const auto first = open(in_session(OnNewMessage::kQueue));
   const auto queued = open(in_session(OnNewMessage::kQueue, 5));
-  EXPECT_FALSE(desk_.hold(first)) << "it runs";
-  ASSERT_TRUE(desk_.hold(queued));
+  ASSERT_TRUE(run(desk_.pause(queued, WaitReason::kUser)));
+  ASSERT_TRUE(queued->is_held());
   EXPECT_EQ(queued->recording.wait_reason(), WaitReason::kUser);
   ASSERT_TRUE(run(desk_.cancel(first, EndReason::kCancelled)));
   const auto beside = open(call(50));
@@ -78,6 +78,40 @@ TEST_F(SessionTest, WhatIsHeldDoesNotBeginWhenItsTurnComes) {
   EXPECT_EQ(queued->recording.end()->reason, EndReason::kLength);
 }
 
+TEST_F(SessionTest, TheSameResumeOfAHeldOneAgainIsTheSameOutcome) {
+  const auto first = open(in_session(OnNewMessage::kQueue));
+  const auto queued = open(in_session(OnNewMessage::kQueue));
+  EXPECT_EQ(run(desk_.resume(queued, "", "a")).error().code, Code::kWrongState) << "nobody holds it";
+  ASSERT_TRUE(run(desk_.pause(queued, WaitReason::kUser)));
+  EXPECT_EQ(*run(desk_.resume(queued, "", "a")), 1u);
+  EXPECT_EQ(*run(desk_.resume(queued, "", "a")), 1u);
+  EXPECT_EQ(run(desk_.resume(queued, "", "b")).error().code, Code::kWrongState);
+  ASSERT_TRUE(run(desk_.cancel(first, EndReason::kCancelled)));
+  until([&] { return queued->recording.state() == State::kRunning; });
+  EXPECT_EQ(*run(desk_.resume(queued, "", "a")), 1u) << "though it has begun";
+}
+
+// Many whose turn comes at once: what finds no room in the mailbox has its turn still.
+TEST_F(SessionTest, WhoFindsNoRoomInItsTurnTriesAgain) {
+  const auto first = open(in_session(OnNewMessage::kQueue));
+  const auto queued = open(in_session(OnNewMessage::kQueue, 5));
+  const auto beside = open(call());  // for it the engine thread goes on stepping, and stands at the gate
+  until([&] { return first->recording.state() == State::kRunning && beside->goes_on(); });
+  gate_.close();
+  std::optional<Result<void>> cancelled;
+  asio::co_spawn(io_, into(desk_.cancel(first, EndReason::kCancelled), cancelled), asio::detached);
+  io_.poll();
+  gate_.let_pass(1);  // the cancel is taken
+  fill_work_lane();
+  until([&] { return cancelled.has_value(); });
+  for (int i = 0; i < 10; ++i) io_.run_one_for(std::chrono::milliseconds(5));
+  EXPECT_FALSE(queued->recording.ended());
+  EXPECT_EQ(queued->core_id, kNoGeneration);
+  open_gate();
+  until_ended(queued);
+  EXPECT_EQ(queued->recording.end()->reason, EndReason::kLength);
+}
+
 TEST_F(SessionTest, WhatIsHeldWhileItMakesRoomDoesNotBeginEither) {
   const auto first = open(in_session(OnNewMessage::kCancel));
   gate_.close();
@@ -85,7 +119,7 @@ TEST_F(SessionTest, WhatIsHeldWhileItMakesRoomDoesNotBeginEither) {
   asio::co_spawn(io_, into(desk_.open(in_session(OnNewMessage::kCancel), {}, "a"), opened), asio::detached);
   until([&] { return desk_.all({}).size() == 2; });
   const auto second = desk_.all({}).back();
-  ASSERT_TRUE(desk_.hold(second));
+  ASSERT_TRUE(run(desk_.pause(second, WaitReason::kUser)));
   open_gate();
   until([&] { return opened.has_value(); });
   EXPECT_TRUE(first->recording.ended());
@@ -96,7 +130,7 @@ TEST_F(SessionTest, OfTwoResumedAtOnceOneRuns) {
   const auto first = open(in_session(OnNewMessage::kPause));
   const auto second = open(in_session(OnNewMessage::kPause));
   ASSERT_TRUE(run(desk_.pause(second, WaitReason::kUser)));
-  std::optional<Result<void>> one, other;
+  std::optional<Result<std::size_t>> one, other;
   asio::co_spawn(io_, into(desk_.resume(first, "", "a"), one), asio::detached);
   asio::co_spawn(io_, into(desk_.resume(second, "", "a"), other), asio::detached);
   until([&] { return one && other; });

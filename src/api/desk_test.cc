@@ -301,7 +301,7 @@ TEST_F(DeskTest, OnlyWhatIsPausedIsResumed) {
   const auto dossier = open(call());
   until([&] { return dossier->recording.state() == State::kRunning; });
   for (const char* body : {"", "a"}) {
-    const Result<void> refused = run(desk_.resume(dossier, "", body));
+    const Result<std::size_t> refused = run(desk_.resume(dossier, "", body));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, Code::kWrongState);
     EXPECT_EQ(refused.error().message, "it is running, and in no pause: there is nothing to resume");
@@ -319,7 +319,8 @@ TEST_F(DeskTest, AResumeThatOvertakesTheNewsOfAPauseIsMeantForIt) {
   const auto dossier = open(call());
   until([&] { return dossier->recording.state() == State::kRunning; });
   gate_.close();
-  std::optional<Result<void>> paused, resumed;
+  std::optional<Result<void>> paused;
+  std::optional<Result<std::size_t>> resumed;
   asio::co_spawn(io_, into(desk_.pause(dossier, WaitReason::kUser), paused), asio::detached);
   asio::co_spawn(io_, into(desk_.resume(dossier, "", "a"), resumed), asio::detached);
   io_.poll();
@@ -329,6 +330,64 @@ TEST_F(DeskTest, AResumeThatOvertakesTheNewsOfAPauseIsMeantForIt) {
   EXPECT_TRUE(*resumed) << resumed->error().message;
   EXPECT_EQ(dossier->recording.pause(), nullptr) << "it goes on";
   EXPECT_TRUE(run(desk_.resume(dossier, "", "a")));
+}
+
+// The engine answers it as it finds it: what happens before the answer is read is nobody's resume.
+TEST_F(DeskTest, AResumeOfARunningOneDoesNotUseALaterPause) {
+  const auto dossier = open(call());
+  until([&] { return dossier->recording.state() == State::kRunning; });
+  for (const char* body : {"a", "b", "a"}) {
+    std::optional<Result<std::size_t>> resumed;
+    gate_.close();
+    asio::co_spawn(io_, into(desk_.resume(dossier, "", body), resumed), asio::detached);
+    io_.poll();
+    ASSERT_FALSE(resumed) << "the engine thread stands";
+    gate_.open();
+    ASSERT_TRUE(core_.status(dossier->core_id).wait(seconds(20))) << "it answered the resume before";
+    ASSERT_TRUE(core_.pause(dossier->core_id).wait(seconds(20)));
+    until([&] { return resumed.has_value(); });
+    ASSERT_TRUE(dossier->recording.pause());
+    EXPECT_EQ(dossier->recording.pause()->resumed_with, "") << body;
+    const Result<std::size_t> goes_on = run(desk_.resume(dossier, dossier->recording.pause()->id, "a"));
+    ASSERT_TRUE(goes_on);
+    EXPECT_EQ(*goes_on, dossier->recording.tickets().back().log_end);
+    EXPECT_FALSE(dossier->recording.pause());
+  }
+}
+
+// Not by a name that the client knows: so the engine is told which pause is meant.
+TEST_F(DeskTest, AResumeOfAPauseThatIsOverDoesNotEndTheNextOne) {
+  const auto dossier = open(call());
+  ASSERT_TRUE(run(desk_.pause(dossier, WaitReason::kUser)));
+  const std::string first = dossier->recording.pause()->id;
+  // Resumed and paused anew while the desk does not look.
+  ASSERT_TRUE(core_.resume(dossier->core_id).wait(seconds(20)));
+  ASSERT_TRUE(core_.pause(dossier->core_id).wait(seconds(20)));
+  const Result<std::size_t> stale = run(desk_.resume(dossier, first, "a"));
+  ASSERT_FALSE(stale);
+  EXPECT_EQ(stale.error().code, Code::kStale);
+  ASSERT_TRUE(dossier->recording.pause());
+  EXPECT_NE(dossier->recording.pause()->id, first);
+  EXPECT_TRUE(run(desk_.resume(dossier, "", "a")));
+}
+
+// A stream of a resume goes on behind the pause that it ended, though nobody had heard of that pause.
+TEST_F(DeskTest, AResumeSaysWhereItGoesOn) {
+  const auto dossier = open(call());
+  until([&] { return dossier->recording.state() == State::kRunning; });
+  gate_.close();
+  std::optional<Result<void>> paused;
+  std::optional<Result<std::size_t>> resumed;
+  asio::co_spawn(io_, into(desk_.pause(dossier, WaitReason::kUser), paused), asio::detached);
+  asio::co_spawn(io_, into(desk_.resume(dossier, "", "a"), resumed), asio::detached);
+  io_.poll();
+  open_gate();
+  until([&] { return paused && resumed; });
+  ASSERT_TRUE(*resumed);
+  const std::size_t behind = dossier->recording.tickets().front().log_end;
+  EXPECT_EQ(**resumed, behind);
+  until([&] { return dossier->recording.log().size() > behind + 5; });
+  EXPECT_EQ(*run(desk_.resume(dossier, "", "a")), behind) << "the same call again: the same outcome";
 }
 
 TEST_F(DeskTest, ADrainingDeskTakesNoMore) {

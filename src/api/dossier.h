@@ -37,6 +37,7 @@ struct Dossier {
   std::vector<std::size_t*> readers;  // completion streams: entries of the log that each has sent
   int n_resuming = 0;                 // resumes that the engine thread has not answered
   Instant held_since;                 // while it waits for its session: whoever paused that holds it back; 0: nobody
+  std::string let_go_with;            // digest of the resume that let it go after it was held; empty: none
   Instant interrupt_asked;            // of the oldest pause or cancel that is not reached; 0: none
 
   const std::string& id() const { return head.generation_id; }

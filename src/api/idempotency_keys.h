@@ -16,7 +16,7 @@
 namespace fermata::api {
 
 // Which generation a request began that came with an idempotency key: the same request again gets the same one, and
-// does not run again either for a day after it was forgotten (WIRE section 8). Owner: the io thread.
+// does not run again either for a day after it was forgotten (docs/api.md). Owner: the io thread.
 class IdempotencyKeys {
  public:
   // Nothing: it has no key, or its key is free. The generation of the same request, or why there is none: kIdempotency

@@ -6,7 +6,7 @@
 
 namespace fermata::api {
 
-// Public ids: a prefix and 128 bits of the system's random generator in hex, e.g. "gen_9f…" (WIRE section 1).
+// Public ids: a prefix and 128 bits of the system's random generator in hex, e.g. "gen_9f…".
 inline constexpr std::string_view kGenerationPrefix = "gen_";
 inline constexpr std::string_view kPausePrefix = "pau_";
 // Answers have those of OpenAI before the same bits.

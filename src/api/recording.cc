@@ -3,15 +3,26 @@
 #include <utility>
 
 #include "api/names.h"
+#include "base/check.h"
 
 namespace fermata::api {
+
+void Recording::begin(Instant created) {
+  FERMATA_CHECK(log_.empty());
+  add({created, LogEntry::Created{}});
+}
+
+void Recording::add(LogEntry entry) {
+  log_.push_back(std::move(entry));
+  bytes_ += sizeof(LogEntry);
+}
 
 void Recording::take(const Event& event) {
   last_change_ = event.time;
   if (const auto* text = std::get_if<TextEvent>(&event.content)) {
     text_.add(*text);
-    log_.push_back({event.time, *text});
-    bytes_ += 2 * (text->text.size() + text->rows.size() * sizeof(JournalRow)) + sizeof(LogEntry);
+    add({event.time, *text});
+    bytes_ += 2 * (text->text.size() + text->rows.size() * sizeof(JournalRow));
     for (const JournalRow& row : text->rows) bytes_ += 2 * row.top.size() * sizeof(TokenLogprob);
   } else if (const auto* state = std::get_if<StateEvent>(&event.content)) {
     take_state(*state, event.time);
@@ -19,7 +30,7 @@ void Recording::take(const Event& event) {
     state_ = State::kFinished;
     wait_reason_ = WaitReason::kNone;
     end_ = *finish;
-    log_.push_back({event.time, *finish});
+    add({event.time, *finish});
   }
 }
 
@@ -30,11 +41,11 @@ void Recording::take_state(const StateEvent& event, Instant time) {
   wait_reason_ = event.wait_reason;
   if (event.state == State::kPaused) {
     tickets_.push_back({new_id(kPausePrefix), event.pause, time, log_.size() + 1, {}});
-    log_.push_back({time, LogEntry::Paused{tickets_.size() - 1}});
-    bytes_ += sizeof(PauseTicket) + sizeof(LogEntry);
+    add({time, LogEntry::Paused{tickets_.size() - 1}});
+    bytes_ += sizeof(PauseTicket);
   } else if (event.state == State::kRunning) {
-    if (was_paused && !is_first) log_.push_back({time, LogEntry::Resumed{}});
-    if (!std::exchange(has_begun_, true)) log_.push_back({time, LogEntry::Begun{}});
+    if (was_paused && !is_first) add({time, LogEntry::Resumed{}});
+    if (!std::exchange(has_begun_, true)) add({time, LogEntry::Begun{}});
   }
 }
 

@@ -40,8 +40,8 @@ struct LogEntry {
 // streams, records and lists are read from. Pure; owner: the io thread.
 class Recording {
  public:
-  // The first entry: that there is such a generation.
-  void begin(Instant created) { log_.push_back({created, LogEntry::Created{}}); }
+  // The first entry, before anything is taken: that there is such a generation.
+  void begin(Instant created);
   void take(const Event& event);
   // It waits for this now, as far as it has not begun.
   void wait_for(WaitReason reason) { wait_reason_ = reason; }
@@ -66,6 +66,7 @@ class Recording {
   std::size_t bytes() const { return bytes_; }  // about what it takes in memory
 
  private:
+  void add(LogEntry entry);
   void take_state(const StateEvent& event, Instant time);
 
   State state_ = State::kQueued;

@@ -9,7 +9,7 @@
 
 namespace fermata::api {
 
-// WIRE section 6. What is held back is in neither: counts of it are.
+// As docs/api.md has them. What is held back is in neither: counts of it are.
 json::object generation_object(const Desk& desk, const Dossier& dossier);
 json::object pause_object(const Desk& desk, const Dossier& dossier, const PauseTicket& ticket);
 // What could come next in a paused one, for `who`. While text was held back where it was looked at, that would tell of

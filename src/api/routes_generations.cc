@@ -101,14 +101,10 @@ Result<ResumeCall> parse_resume(std::string_view body) {
 
 asio::awaitable<void> resume(Desk& desk, std::shared_ptr<Dossier> dossier, ResumeCall call, std::string body_digest,
                              Exchange& exchange) {
-  // Where a stream goes on: after this pause, also if it was resumed by the same call before.
-  const auto& tickets = dossier->recording.tickets();
-  const auto meant = std::find_if(tickets.begin(), tickets.end(), [&](const auto& t) { return t.id == call.pause_id; });
-  const std::size_t from = meant != tickets.end() ? meant->log_end : dossier->recording.log().size();
-  const Result<void> resumed = co_await desk.resume(dossier, call.pause_id, std::move(body_digest));
-  if (!resumed) co_return co_await refuse(exchange, resumed.error());
-  if (call.stream) co_return co_await send_stream(desk, dossier, from, exchange);
-  if (call.wait) co_return co_await send_whole(desk, dossier, from, exchange);
+  const Result<std::size_t> from = co_await desk.resume(dossier, call.pause_id, std::move(body_digest));
+  if (!from) co_return co_await refuse(exchange, from.error());
+  if (call.stream) co_return co_await send_stream(desk, dossier, *from, exchange);
+  if (call.wait) co_return co_await send_whole(desk, dossier, *from, exchange);
   co_await exchange.respond(json_response(generation_object(desk, *dossier), 202));
 }
 
@@ -145,9 +141,9 @@ asio::awaitable<void> pause(Desk& desk, HttpRequest request, Exchange& exchange)
   if (!found) co_return co_await refuse(exchange, found.error());
   const Result<void> well = check_no_fields(request.body);
   if (!well) co_return co_await refuse(exchange, well.error());
-  if (desk.hold(*found)) co_return co_await exchange.respond(json_response(generation_object(desk, **found), 202));
   const Result<void> paused = co_await desk.pause(*found, WaitReason::kUser);
   if (!paused) co_return co_await refuse(exchange, paused.error());
+  if ((*found)->is_held()) co_return co_await exchange.respond(json_response(generation_object(desk, **found), 202));
   co_await exchange.respond(reached_response(desk, **found));
 }
 

@@ -26,16 +26,15 @@ Error no_session(const HttpRequest& request) {
 bool is_settled(const Result<void>& done) { return done || done.error().code == Code::kWrongState; }
 
 // Newest first: the end of one would let the next one begin. One that ends meanwhile is as good as paused.
-asio::awaitable<Result<void>> pause_all(Desk& desk, Alive alive, std::string) {
+asio::awaitable<Result<void>> pause_all(Desk& desk, Alive alive) {
   for (auto dossier = alive.rbegin(); dossier != alive.rend(); ++dossier) {
-    if (desk.hold(*dossier)) continue;
     const Result<void> done = co_await desk.pause(*dossier, WaitReason::kUser);
     if (!is_settled(done)) co_return done;
   }
   co_return Result<void>();
 }
 
-asio::awaitable<Result<void>> cancel_all(Desk& desk, Alive alive, std::string) {
+asio::awaitable<Result<void>> cancel_all(Desk& desk, Alive alive) {
   for (auto dossier = alive.rbegin(); dossier != alive.rend(); ++dossier) {
     const Result<void> done = co_await desk.cancel(*dossier, EndReason::kCancelled);
     if (!is_settled(done)) co_return done;
@@ -57,16 +56,18 @@ std::shared_ptr<Dossier> paused_last(const Alive& alive) {
 }
 
 // What was held before it began goes back to its place in the queue, behind the one that goes on.
-asio::awaitable<Result<void>> resume_all(Desk& desk, Alive alive, std::string body_digest) {
-  Result<void> done;
-  if (const auto last = paused_last(alive)) done = co_await desk.resume(last, std::string(), std::move(body_digest));
-  // Another one of the session runs, or somebody else resumed it at the same time.
-  if (!is_settled(done) && done.error().code != Code::kAlreadyResumed) co_return done;
+asio::awaitable<Result<void>> resume_all(Desk& desk, Alive alive) {
+  if (const auto last = paused_last(alive)) {
+    const Result<std::size_t> resumed = co_await desk.resume(last, std::string(), digest("session"));
+    // Another one of the session runs, or somebody else resumed it at the same time.
+    const bool is_refused = !resumed && resumed.error().code != Code::kWrongState;
+    if (is_refused && resumed.error().code != Code::kAlreadyResumed) co_return resumed.error();
+  }
   for (const auto& dossier : alive) desk.let_go(dossier);
   co_return Result<void>();
 }
 
-using SteerAll = asio::awaitable<Result<void>> (*)(Desk& desk, Alive alive, std::string body_digest);
+using SteerAll = asio::awaitable<Result<void>> (*)(Desk& desk, Alive alive);
 
 asio::awaitable<void> all_of_session(Desk& desk, SteerAll steer, HttpRequest request, Exchange& exchange) {
   Alive alive = desk.of_session(name_in_path(request), request.principal);
@@ -74,7 +75,7 @@ asio::awaitable<void> all_of_session(Desk& desk, SteerAll steer, HttpRequest req
   const Result<void> well = check_no_fields(request.body);
   if (!well) co_return co_await refuse(exchange, well.error());
   std::erase_if(alive, [](const auto& dossier) { return dossier->recording.ended(); });
-  const Result<void> done = co_await steer(desk, alive, digest(request.body));
+  const Result<void> done = co_await steer(desk, alive);
   if (!done) co_return co_await refuse(exchange, done.error());
   json::array data;
   for (const auto& dossier : alive) data.emplace_back(generation_object(desk, *dossier));

@@ -112,12 +112,19 @@ asio::awaitable<Result<void>> Sessions::make_room(Planned planned) {
 // Whatever it did to those before is done; from here on it stands in the queue like any other: its turn comes when
 // nobody holds it, all before it have ended, and nothing that came later, and paused those, goes on.
 asio::awaitable<void> Sessions::wait_for_turn(std::shared_ptr<Dossier> me, std::shared_ptr<Generation> prepared) {
-  Planned planned = plan(me, OnNewMessage::kQueue);
-  for (; planned.kind == Move::Kind::kWait; planned = plan(me, OnNewMessage::kQueue))
-    co_await planned.whom->changed.wait(milliseconds(limits::kSessionLookMs));
-  if (planned.kind != Move::Kind::kStart) co_return;
-  const Result<void> started = steering_.start(me, std::move(prepared));
-  if (!started) steering_.undo(me, started.error());
+  for (;;) {
+    const Planned planned = plan(me, OnNewMessage::kQueue);
+    if (planned.kind == Move::Kind::kWait) {
+      co_await planned.whom->changed.wait(milliseconds(limits::kSessionLookMs));
+      continue;
+    }
+    if (planned.kind != Move::Kind::kStart) co_return;
+    const Result<void> started = steering_.start(me, prepared);
+    if (started) co_return;
+    if (started.error().code != Code::kBusy) co_return steering_.undo(me, started.error());
+    // Too many had their turn at once; its client was told long ago that it is waiting.
+    co_await me->changed.wait(milliseconds(limits::kStartAgainMs));
+  }
 }
 
 // ---------------------------------------------------------------------------------------------- going on, holding back

@@ -56,7 +56,9 @@ class Sessions {
    public:
     virtual boost::asio::awaitable<Result<void>> pause(std::shared_ptr<Dossier> dossier, WaitReason reason) = 0;
     virtual boost::asio::awaitable<Result<void>> cancel(std::shared_ptr<Dossier> dossier, EndReason reason) = 0;
-    virtual Result<void> start(const std::shared_ptr<Dossier>& dossier, std::shared_ptr<Generation> prepared) = 0;
+    // kBusy: it may be tried again.
+    virtual Result<void> start(const std::shared_ptr<Dossier>& dossier,
+                               const std::shared_ptr<Generation>& prepared) = 0;
     // It had waited for its turn, and cannot start.
     virtual void undo(const std::shared_ptr<Dossier>& dossier, Error error) = 0;
 

@@ -100,7 +100,7 @@ class World final : private Sessions::Steering {
     of(*dossier).is_settled = true;
     if (opened) co_return;
     EXPECT_EQ(opened.error().code, Code::kBusy) << "only what was refused is an error";
-    undo(dossier, opened.error());
+    drop(*dossier);
   }
 
   // The engine takes a command, one ends by itself, what it said is heard, or who waits goes on.
@@ -213,7 +213,7 @@ class World final : private Sessions::Steering {
     return {Code::kBusy, "", "", true};
   }
 
-  Result<void> start(const std::shared_ptr<Dossier>& dossier, std::shared_ptr<Generation>) override {
+  Result<void> start(const std::shared_ptr<Dossier>& dossier, const std::shared_ptr<Generation>&) override {
     One& one = of(*dossier);
     if (dossier->recording.ended()) return {};
     EXPECT_FALSE(dossier->is_held());
@@ -227,7 +227,11 @@ class World final : private Sessions::Steering {
       EXPECT_FALSE(is_before && !may_stay) << "it overtook " << other.dossier->priority;
       if (is_before) ++coverage_["started beside paused ones"];
     }
-    if (one_in(30)) return refused(had_to_wait ? "could not start in its turn" : "could not start");
+    if (one_in(30)) return refused(had_to_wait ? "found no room in its turn" : "could not start");
+    if (had_to_wait && one_in(30)) {
+      ++coverage_["could not start in its turn"];
+      return Error{Code::kWrongState, "", "", false};
+    }
     ++coverage_[had_to_wait ? "started in its turn" : "started at once"];
     dossier->core_id = GenerationId{static_cast<std::uint64_t>(dossier->priority) + 1};
     commands_.push_back([this, dossier] {
@@ -237,9 +241,13 @@ class World final : private Sessions::Steering {
     return {};
   }
 
-  void undo(const std::shared_ptr<Dossier>& dossier, Error) override {
-    if (!dossier->recording.ended()) record(*dossier, FinishEvent{EndReason::kError, {}, 0, 0, 0, {}});
-    sessions_.leave(*dossier);
+  void undo(const std::shared_ptr<Dossier>& dossier, Error error) override {
+    EXPECT_NE(error.code, Code::kBusy) << "it has its turn still";
+    drop(*dossier);
+  }
+  void drop(Dossier& dossier) {
+    if (!dossier.recording.ended()) record(dossier, FinishEvent{EndReason::kError, {}, 0, 0, 0, {}});
+    sessions_.leave(dossier);
   }
 
   void resume(One& one) {
@@ -306,6 +314,7 @@ class World final : private Sessions::Steering {
   // Nobody comes any more; what is held is let go, what is paused ends, and so does what runs.
   void wind_up() {
     for (One& one : all_) Sessions::let_go(*one.dossier);
+    for (One& one : all_) one.dossier->changed.notify();  // as time does for who found no room
     if (commands_.empty() && told_.empty())
       for (One& one : all_)
         if (one.state == State::kPaused || one.state == State::kRunning) return end(one, EndReason::kLength);
@@ -331,11 +340,11 @@ TEST(SessionsRandomTest, AtMostOneOfASessionGoesOnAndEachHasItsTurn) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     World(seed, coverage).run();
   }
-  for (const std::string what :
-       {"started at once", "started in its turn", "started beside paused ones", "could not start",
-        "could not start in its turn", "paused for a new message", "its end was on its way", "refused a pause",
-        "replaced", "replaced one that waited", "refused a cancel", "held", "held while it makes room", "let go",
-        "resumed", "refused a resume", "cancelled while it makes room", "forgotten"})
+  for (const std::string what : {"started at once", "started in its turn", "started beside paused ones",
+                                 "could not start", "could not start in its turn", "found no room in its turn",
+                                 "paused for a new message", "its end was on its way", "refused a pause", "replaced",
+                                 "replaced one that waited", "refused a cancel", "held", "held while it makes room",
+                                 "let go", "resumed", "refused a resume", "cancelled while it makes room", "forgotten"})
     EXPECT_GE(coverage[what], 20) << what;
 }
 

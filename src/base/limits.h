@@ -138,6 +138,7 @@ inline constexpr std::size_t kAlivePerKeyMax = 2048;
 inline constexpr std::size_t kPausedPerKeyMax = 1024;
 inline constexpr std::int64_t kPauseAgeMaxMs = 86'400'000;
 inline constexpr std::int64_t kSessionLookMs = 1000;
+inline constexpr std::int64_t kStartAgainMs = 20;  // after the engine had no room for one whose turn it was
 inline constexpr std::int64_t kDeskSweepMs = 1000;
 inline constexpr std::int64_t kDrainLookMs = 20;
 inline constexpr std::int64_t kEngineAnswerMs = 30'000;
@@ -157,6 +158,6 @@ inline constexpr std::int64_t kKeepAliveMs = 15'000;            // of silence on
 inline constexpr std::int64_t kPauseWaitMs = 60'000;  // who asked for no stream waits through a pause; likewise
 inline constexpr std::size_t kWaitingMax = 768;  // begun and not admitted, of all: refused before it replaces anything
 static_assert(kAlivePerKeyMax < kGenerationsMax, "one key must not keep out all others");
-static_assert(kWaitingMax < kWorkCallsMax, "those that may come at once fit into the mailbox");
+static_assert(kWaitingMax < kWorkCallsMax, "most of those that come at once fit into the mailbox");
 
 }  // namespace fermata::limits

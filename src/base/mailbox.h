@@ -24,7 +24,8 @@ class Mailbox {
 
   Mailbox(std::size_t n_control_max, std::size_t n_work_max) : n_control_max_(n_control_max), n_work_max_(n_work_max) {}
 
-  Result<void> put(Lane lane, Message message) {
+  // The message is taken if there is room for it, and stays as it is if there is none.
+  Result<void> put(Lane lane, Message&& message) {
     {
       std::lock_guard lock(mutex_);
       if (closed_) return Error{Code::kWrongState, "the server is stopping", {}, true};

@@ -67,7 +67,7 @@ bool FreezeBench::measure(std::span<const TokenId> prompt, Instant deadline, Ben
     freezes.push_back(turn_after_step());
     const auto record = reply.poll();
     if (!record || !*record || !(*record)->has_logits) give_up("the pause was not reached with its logits row");
-    post(Resume{id_, Reply<Status>()});
+    post(Resume{id_, Reply<Status>(), {}});
     engine_.forget();
     while (events->try_pop()) {
     }

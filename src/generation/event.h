@@ -29,6 +29,7 @@ struct PauseRecord {
   Position computed = 0;  // of them computed: nothing of them is computed again, unless cells and memory were short
   std::size_t n_bytes_sent = 0;
   std::size_t n_bytes_held = 0;
+  std::uint32_t ordinal = 0;  // of its generation's pauses, from 0
   WaitReason reason = WaitReason::kUser;
   Duration reach;           // from the call to frozen
   bool has_logits = false;  // the row that decides the next token is there; else one step of one row makes it

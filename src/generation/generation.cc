@@ -108,6 +108,7 @@ void Generation::enter(State state, Instant now) {
   if (counts_as_running(state_) && !counts_as_running(state)) running_before_ = running_time(now);
   if (!counts_as_running(state_) && counts_as_running(state)) running_since_ = last_progress_ = now;
   if (state == State::kRunning && computed_ < wanted()) logits_ = {};
+  if (state == State::kPaused) ++n_pauses_;
   state_ = state;
 }
 
@@ -116,6 +117,7 @@ PauseRecord Generation::pause_record() const {
           .computed = computed_,
           .n_bytes_sent = fold_.text().n_bytes_out(),
           .n_bytes_held = fold_.text().n_bytes_held(),
+          .ordinal = n_pauses_ == 0 ? 0 : n_pauses_ - 1,
           .reason = wait_reason_,
           .reach = pause_reached_ - pause_asked_,
           .has_logits = has_logits()};

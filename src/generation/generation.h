@@ -111,6 +111,7 @@ class Generation {
   Position computed_ = 0;
   Position n_cached_ = 0;
   bool was_admitted_ = false;
+  std::uint32_t n_pauses_ = 0;
   bool pause_at_is_past_ = false;
   Position n_rows_out_ = 0;  // rows before this one went out, or never will (the prompt)
   std::vector<float> logits_;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -26,6 +28,7 @@ struct Status {
   Position n_cached = 0;
   Position n_generated = 0;
   Position computed = 0;
+  std::optional<std::uint32_t> ended_pause;  // of the answer to a resume: the pause that it ended, by its ordinal
 };
 
 // A look at a paused generation. Looking changes nothing that follows.
@@ -49,10 +52,15 @@ struct Pause {
   Reply<PauseRecord> reply;  // when the pause is reached; the same record again if it was already paused
   WaitReason reason = WaitReason::kUser;
 };
+// Which pause a resume is meant for; what it is not meant for goes on standing.
+struct MeantPause {
+  WaitReason reason = WaitReason::kNone;  // kNone: whatever it is
+  std::optional<std::uint32_t> ordinal;   // none: whichever it is
+};
 struct Resume {
   GenerationId id = kNoGeneration;
   Reply<Status> reply;
-  WaitReason only_from = WaitReason::kNone;  // resume it only if this is why it is paused; kNone: whatever it is
+  MeantPause meant;
 };
 struct Cancel {
   GenerationId id = kNoGeneration;

@@ -22,12 +22,13 @@ Result<Generation> Core::prepare(Request request) {
   return Generation::make(id, *std::move(valid), engine_->vocabulary(), clock_.now());
 }
 
-Result<Started> Core::start(Generation prepared, std::function<void()> wake) {
+Result<Started> Core::start(Generation&& prepared, std::function<void()> wake) {
   Started started{prepared.id(), std::make_shared<EventRing>(limits::kEventRingMax, std::move(wake))};
-  const Result<void> posted =
-      loop_.post({clock_.now(), Submit{std::make_unique<Generation>(std::move(prepared)), started.events}});
-  if (!posted) return posted.error();
-  return started;
+  Command submit{clock_.now(), Submit{std::make_unique<Generation>(std::move(prepared)), started.events}};
+  const Result<void> posted = loop_.post(std::move(submit));
+  if (posted) return started;
+  prepared = std::move(*std::get<Submit>(submit.what).generation);
+  return posted.error();
 }
 
 Result<Started> Core::submit(Request request, std::function<void()> wake) {
@@ -47,9 +48,9 @@ Reply<PauseRecord> Core::pause(GenerationId id, WaitReason reason, Wake wake) {
   return post(Pause{id, reply, reason}, reply);
 }
 
-Reply<Status> Core::resume(GenerationId id, WaitReason only_from, Wake wake) {
+Reply<Status> Core::resume(GenerationId id, MeantPause meant, Wake wake) {
   Reply<Status> reply(std::move(wake));
-  return post(Resume{id, reply, only_from}, reply);
+  return post(Resume{id, reply, meant}, reply);
 }
 
 Reply<Status> Core::cancel(GenerationId id, EndReason reason, Wake wake) {

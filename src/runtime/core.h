@@ -38,15 +38,15 @@ class Core {
   // Validates (bad input is refused here, before the engine thread hears of it) and folds the prompt, on the calling
   // thread: of the two halves the one that takes time.
   Result<Generation> prepare(Request request);
-  // Queues it. `wake`: see Ring.
-  Result<Started> start(Generation prepared, std::function<void()> wake = {});
+  // Queues it. `wake`: see Ring. One that is refused stays with its caller, who may try again.
+  Result<Started> start(Generation&& prepared, std::function<void()> wake = {});
   // Both.
   Result<Started> submit(Request request, std::function<void()> wake = {});
 
   // `wake` is called, by the engine thread, when the answer is there.
   using Wake = std::function<void()>;
   Reply<PauseRecord> pause(GenerationId id, WaitReason reason = WaitReason::kUser, Wake wake = {});
-  Reply<Status> resume(GenerationId id, WaitReason only_from = WaitReason::kNone, Wake wake = {});
+  Reply<Status> resume(GenerationId id, MeantPause meant = {}, Wake wake = {});
   Reply<Status> cancel(GenerationId id, EndReason reason = EndReason::kCancelled, Wake wake = {});
   Reply<Inspection> inspect(GenerationId id, std::int32_t n_rows, std::int32_t n_next, Wake wake = {});
   Reply<Status> status(GenerationId id, Wake wake = {});

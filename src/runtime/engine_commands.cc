@@ -19,6 +19,11 @@ Error wrong_state(std::string_view cannot, const Status& status) {
   return {Code::kWrongState, std::string(cannot), "it is " + std::string(to_string(status.state)), false};
 }
 
+bool is_meant(const MeantPause& meant, const Generation& generation) {
+  return (meant.reason == WaitReason::kNone || meant.reason == generation.wait_reason()) &&
+         (!meant.ordinal || *meant.ordinal == generation.pause_record().ordinal);
+}
+
 GenerationId target_of(const Command& command) {
   return std::visit(
       [](const auto& what) {
@@ -32,7 +37,7 @@ GenerationId target_of(const Command& command) {
 
 }  // namespace
 
-Result<void> EngineLoop::post(Command command) {
+Result<void> EngineLoop::post(Command&& command) {
   const bool is_interrupt = std::holds_alternative<Pause>(command.what) || std::holds_alternative<Cancel>(command.what);
   const GenerationId id = target_of(command);
   using Lane = Mailbox<Command>::Lane;
@@ -108,10 +113,12 @@ void EngineLoop::on(Resume& resume, Instant) {
   if (!live && !ended) return resume.reply.send(not_found(resume.id));
   if (!live || live->is(State::kFinished))
     return resume.reply.send(wrong_state("it has ended and cannot be resumed", live ? status_of(*live) : *ended));
-  const bool is_meant = resume.only_from == WaitReason::kNone || resume.only_from == live->generation->wait_reason();
-  if (live->is(State::kPaused) && !live->comes_back && is_meant) go_on(*live);
+  const bool stands = live->is(State::kPaused) && !live->comes_back && is_meant(resume.meant, *live->generation);
+  if (stands) go_on(*live);
   roster_.deliver(*live);  // whoever has the answer knows that it is no longer paused
-  resume.reply.send(status_of(*live));
+  Status status = status_of(*live);
+  if (stands) status.ended_pause = live->generation->pause_record().ordinal;
+  resume.reply.send(status);
 }
 
 void EngineLoop::on(Cancel& cancel, Instant) {

@@ -40,7 +40,8 @@ class EngineLoop {
   EngineLoop(Engine& engine, const Clock& clock, LoopOptions options = {});
 
   // Any thread: queues a command; an interrupt also ends the step in flight if that serves nobody else.
-  Result<void> post(Command command);
+  // What is refused stays with its caller.
+  Result<void> post(Command&& command);
 
   // One turn; false if there was nothing to do. Engine thread.
   bool turn();

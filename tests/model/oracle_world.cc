@@ -124,7 +124,7 @@ void OracleWorld::act(GenerationId id) {
       ++counts_.n_inspections;
       FERMATA_CHECK(loop_.post({clock_.now(), Inspect{id, 4, 5, Reply<Inspection>()}}).has_value());
     }
-    if (chance(0.6)) FERMATA_CHECK(loop_.post({clock_.now(), Resume{id, Reply<Status>()}}).has_value());
+    if (chance(0.6)) FERMATA_CHECK(loop_.post({clock_.now(), Resume{id, Reply<Status>(), {}}}).has_value());
   } else if (chance(0.4)) {
     pause(id, false);
   }

@@ -170,7 +170,7 @@ void Simulation::pause(GenerationId id) {
 void Simulation::resume(GenerationId id) {
   say("resume " + std::to_string(raw(id)));
   Reply<Status> reply;
-  if (!post(Resume{id, reply})) return;
+  if (!post(Resume{id, reply, {}})) return;
   if (Client* client = find(id)) client->last_asked = Client::Asked::kResume;
   expect_answer<Status>(reply, id, "resume", [this, id](const Result<Status>& answer) {
     if (!answer) return on_refusal(answer.error(), id, "resume");

@@ -45,9 +45,9 @@ class LoopBench {
     post(Pause{id, reply, reason});
     return reply;
   }
-  Reply<Status> resume(GenerationId id, WaitReason only_from = WaitReason::kNone) {
+  Reply<Status> resume(GenerationId id, MeantPause meant = {}) {
     Reply<Status> reply;
-    post(Resume{id, reply, only_from});
+    post(Resume{id, reply, meant});
     return reply;
   }
   Reply<Status> status(GenerationId id) { return ask<GetStatus>(id, Reply<Status>()); }

@@ -337,14 +337,14 @@ TEST(SlowReader, APauseForItsSakeIsTakenOverByAUsersAndNotTheOtherWay) {
   (void)bench.pause(client.id);
   bench.turn();
   const auto again = bench.pause(client.id, WaitReason::kSlowReader);
-  const auto resumed = bench.resume(client.id, WaitReason::kSlowReader);
+  const auto resumed = bench.resume(client.id, {WaitReason::kSlowReader, std::nullopt});
   bench.turn();
   EXPECT_EQ((*again.poll())->reason, WaitReason::kUser);
   EXPECT_EQ((*resumed.poll())->state, State::kPaused) << "the reader reads again, but the user's pause holds";
   (void)bench.resume(client.id);
   bench.turn();
   (void)bench.pause(client.id, WaitReason::kSlowReader);
-  const auto goes_on = bench.resume(client.id, WaitReason::kSlowReader);
+  const auto goes_on = bench.resume(client.id, {WaitReason::kSlowReader, std::nullopt});
   bench.turn();
   EXPECT_EQ((*goes_on.poll())->state, State::kRunning);
 }
@@ -362,7 +362,7 @@ TEST(SlowReader, APauseByAUserWhileItsFrozenPointIsComputedHolds) {
   ASSERT_TRUE(inspection && *inspection);
   EXPECT_EQ((*inspection)->next.size(), 8u);
   const auto again = pair.bench.pause(pair.a.id);
-  const auto resumed = pair.bench.resume(pair.a.id, WaitReason::kSlowReader);
+  const auto resumed = pair.bench.resume(pair.a.id, {WaitReason::kSlowReader, std::nullopt});
   pair.bench.turn();
   EXPECT_TRUE((*again.poll())->has_logits) << "the row that came meanwhile is kept";
   EXPECT_EQ((*resumed.poll())->state, State::kPaused);
