@@ -39,6 +39,17 @@ Result<std::optional<std::string>> read_chat_template(const EngineFlags& flags) 
   return std::optional(*std::move(text));
 }
 
+// Lines stay, so they are few; a model that is loaded a second time, with other kernels, is not told of again.
+std::function<void(float)> in_lines(std::string what, const TellProgress& tell) {
+  const int step = isatty(STDERR_FILENO) ? 10 : 50;  // percent: somebody who waits there wants to see that it goes on
+  return [what = std::move(what), &tell, step, last = -1](float done) mutable {
+    const int percent = static_cast<int>(done * 100.0f) / step * step;
+    if (percent <= last) return;
+    last = percent;
+    tell(what + " " + std::to_string(percent) + " %");
+  };
+}
+
 }  // namespace
 
 Result<LlamaOptions> llama_options(const EngineFlags& flags) {
@@ -58,10 +69,12 @@ Result<LlamaOptions> llama_options(const EngineFlags& flags) {
   return options;
 }
 
-Result<std::unique_ptr<LlamaEngine>> load_llama(const LlamaOptions& options, bool tells_progress) {
-  ProgressLine progress("loading " + std::filesystem::path(options.model_path).filename().string());
-  return LlamaEngine::load(options, [&](float done) {
-    if (tells_progress) progress.show(done);
+Result<std::unique_ptr<LlamaEngine>> load_llama(const LlamaOptions& options, const TellProgress& tell) {
+  const std::string what = "loading " + std::filesystem::path(options.model_path).filename().string();
+  ProgressLine line(what);
+  const std::function<void(float)> show = tell ? in_lines(what, tell) : [&line](float done) { line.show(done); };
+  return LlamaEngine::load(options, [&show](float done) {
+    show(done);
     return true;
   });
 }
@@ -92,9 +105,13 @@ void EngineFlags::add_to(CLI::App& app) {
       ->capture_default_str();
 }
 
+std::optional<Error> OpenedEngine::without_chat() const {
+  if (chat || no_chat.message.empty()) return std::nullopt;
+  return Error{no_chat.code, no_chat.message + "; the prompt is continued as it is", no_chat.detail, false};
+}
+
 void OpenedEngine::tell_without_chat() const {
-  if (chat || no_chat.message.empty()) return;
-  complain({no_chat.code, no_chat.message + "; the prompt is continued as it is", no_chat.detail, false});
+  if (const std::optional<Error> why = without_chat()) complain(*why);
 }
 
 std::optional<std::string> named_model(const EngineFlags& flags) {
@@ -149,7 +166,7 @@ Result<void> check_engine(const EngineFlags& flags) {
   return files ? check_model_kind(files->front()) : files.error();
 }
 
-Result<OpenedEngine> open_engine(const EngineFlags& flags) {
+Result<OpenedEngine> open_engine(const EngineFlags& flags, const TellProgress& tell) {
   const Result<std::optional<std::string>> source = read_chat_template(flags);
   if (!source) return source.error();
   OpenedEngine opened;
@@ -162,7 +179,7 @@ Result<OpenedEngine> open_engine(const EngineFlags& flags) {
   const Result<LlamaOptions> options = llama_options(flags);
   if (!options) return options.error();
   if (std::optional<Error> missing = missing_default_model(flags)) return *std::move(missing);
-  Result<std::unique_ptr<LlamaEngine>> engine = load_llama(*options, flags.tells_progress);
+  Result<std::unique_ptr<LlamaEngine>> engine = load_llama(*options, tell);
   if (!engine) return engine.error();
   const llama_model* model = (*engine)->model();
   auto chat = *source ? make_llama_chat_template(model, **source) : make_llama_chat_template(model);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,7 +23,6 @@ struct EngineFlags {
   bool exact = true;
   std::string attention = "ours";
   std::string chat_template_file;  // empty: the model's own template
-  bool tells_progress = true;      // on standard error
 
   void add_to(CLI::App& app);
   // For the commands that talk.
@@ -34,20 +34,24 @@ struct OpenedEngine {
   std::unique_ptr<ChatTemplate> chat;  // may be null: then prompts are continued as they are
   Error no_chat;                       // why it is null
 
-  // To be called by who would use it: says once on standard error that there is none.
-  void tell_without_chat() const;
+  // What is to be told, once, by who would use it: that there is none.
+  std::optional<Error> without_chat() const;
+  void tell_without_chat() const;  // on standard error
 };
 
 // What open_engine() would refuse and is known in milliseconds: flags, files that are not there, what a model's file
 // says of itself. For who does something else before it loads.
 Result<void> check_engine(const EngineFlags& flags);
 
-// Loads, with progress on standard error.
-Result<OpenedEngine> open_engine(const EngineFlags& flags);
+// Takes a line of progress, without its end, on the thread that loads.
+using TellProgress = std::function<void(const std::string& line)>;
+
+// Loads. Progress goes to `tell`, as a few lines; without one to standard error.
+Result<OpenedEngine> open_engine(const EngineFlags& flags, const TellProgress& tell = {});
 
 // The two halves of that for the llama engine.
 Result<LlamaOptions> llama_options(const EngineFlags& flags);
-Result<std::unique_ptr<LlamaEngine>> load_llama(const LlamaOptions& options, bool tells_progress = true);
+Result<std::unique_ptr<LlamaEngine>> load_llama(const LlamaOptions& options, const TellProgress& tell = {});
 
 // What the user names: --model, or $FERMATA_MODEL if that is not empty.
 std::optional<std::string> named_model(const EngineFlags& flags);

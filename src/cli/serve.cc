@@ -38,10 +38,15 @@ struct ServeSettings {
   double pause_wait_s = limits::kPauseWaitMs / 1e3;
 };
 
-Result<LoadedModel> load(const ServeSettings& settings) {
-  Result<OpenedEngine> opened = open_engine(settings.engine);
+std::string in_words(const Error& error) {
+  return printable(error.message + (error.detail.empty() ? "" : ": " + error.detail));
+}
+
+Result<LoadedModel> load(const ServeSettings& settings, const TellLoading& tell) {
+  Result<OpenedEngine> opened =
+      open_engine(settings.engine, [&tell](const std::string& line) { tell(LogLevel::kInfo, printable(line)); });
   if (!opened) return opened.error();
-  opened->tell_without_chat();
+  if (const std::optional<Error> why = opened->without_chat()) tell(LogLevel::kWarn, in_words(*why));
   LoadedModel loaded;
   loaded.path = settings.engine.engine == "fake" ? "" : named_model(settings.engine).value_or(default_model_path());
   loaded.name = !settings.model_name.empty() ? settings.model_name : opened->engine->info().model_name;
@@ -124,9 +129,7 @@ Error with_advice(Error error) {
 
 void tell_keys(Log& log, const Result<KeysRead>& keys) {
   if (!keys) {
-    const Error& error = keys.error();
-    log.say(LogLevel::kError, "the API keys stay as they were, the new file is refused: " +
-                                  printable(error.message + (error.detail.empty() ? "" : ": " + error.detail)));
+    log.say(LogLevel::kError, "the API keys stay as they were, the new file is refused: " + in_words(keys.error()));
   } else {
     log.say(LogLevel::kInfo, "API keys read anew: " + counted(keys->n_keys, "key") + ", " +
                                  std::to_string(keys->n_gone) + " of those before gone");
@@ -176,6 +179,7 @@ ServerEvents told_to(Log& log, LineWriter& out, Stopping& stopping) {
     log.say(LogLevel::kInfo, "listening at " + url + "; the model is being loaded");
     stopping.listening(std::move(controls));
   };
+  events.loading = [&](LogLevel level, const std::string& line) { log.say(level, line); };
   events.ready = [&](const Readiness& now) {
     stopping.ready();
     out.put(told_when_ready(now));
@@ -197,7 +201,7 @@ Result<void> serve_and_log(ServeSettings& settings, Stopping& stopping) {
   LineWriter out(STDOUT_FILENO);  // nobody may read that either
   settings.server.n_log_lines_lost = [&log] { return log.n_lost(); };
   return serve(
-      settings.server, [&] { return load(settings); }, told_to(log, out, stopping));
+      settings.server, [&](const TellLoading& tell) { return load(settings, tell); }, told_to(log, out, stopping));
 }
 
 int run_server(ServeSettings& settings, InterruptSignal& signals) {
@@ -208,7 +212,6 @@ int run_server(ServeSettings& settings, InterruptSignal& signals) {
   settings.server.keep_alive = duration(settings.keep_alive_s);
   settings.server.pause_wait = duration(settings.pause_wait_s);
   if (const Result<void> checked = check_engine(settings.engine); !checked) return complain(checked.error());
-  settings.engine.tells_progress = settings.log.format == LogFormat::kText && settings.log.level <= LogLevel::kInfo;
   const Result<void> served = serve_and_log(settings, stopping);
   if (served) return kOk;
   signals.leave_at_once();

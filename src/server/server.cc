@@ -32,14 +32,18 @@ using namespace api;
 // The parts, in the order in which they are made; they go in the other.
 class Server {
  public:
-  Server(const ServerOptions& options, std::function<Result<LoadedModel>()> load, ServerEvents events)
+  Server(const ServerOptions& options, Load load, ServerEvents events)
       : options_(options), load_(std::move(load)), events_(std::move(events)) {}
 
   Result<void> run() {
     Result<void> listens = listen();
     if (!listens) return listens;
     std::thread loader([this] {
-      auto loaded = std::make_shared<Result<LoadedModel>>(load_());
+      // Whatever says it to the operator, the loader does not wait for it.
+      const auto tell = [this](LogLevel level, const std::string& line) {
+        asio::post(io_, [this, level, line] { events_.loading(level, line); });
+      };
+      auto loaded = std::make_shared<Result<LoadedModel>>(load_(tell));
       asio::post(io_, [this, loaded] { on_loaded(*loaded); });
     });
     asio::co_spawn(io_, sweep(), asio::detached);
@@ -69,7 +73,7 @@ class Server {
   asio::awaitable<void> sleep(Duration duration);
 
   const ServerOptions& options_;
-  std::function<Result<LoadedModel>()> load_;
+  Load load_;
   ServerEvents events_;
   SystemClock clock_;
   asio::io_context io_{1};
@@ -213,7 +217,7 @@ asio::awaitable<void> Server::stop() {
 
 }  // namespace
 
-Result<void> serve(const ServerOptions& options, std::function<Result<LoadedModel>()> load, ServerEvents events) {
+Result<void> serve(const ServerOptions& options, Load load, ServerEvents events) {
   return Server(options, std::move(load), std::move(events)).run();
 }
 

@@ -14,6 +14,7 @@
 #include "engine/chat_template.h"
 #include "engine/engine.h"
 #include "runtime/engine_loop.h"
+#include "server/log.h"
 
 namespace fermata {
 
@@ -24,6 +25,10 @@ struct LoadedModel {
   std::string name;
   std::string path;
 };
+
+// What the operator is told while the model is loaded; called on the loader's thread, returns at once.
+using TellLoading = std::function<void(LogLevel level, const std::string& line)>;
+using Load = std::function<Result<LoadedModel>(const TellLoading& tell)>;
 
 struct ServerOptions {
   std::string host = "127.0.0.1";
@@ -63,6 +68,7 @@ struct KeysRead {
 // What it tells its operator, in the order in which it happens; called on the thread that runs it.
 struct ServerEvents {
   std::function<void(const std::string& url, ServerControls controls)> listening = [](const auto&, auto) {};
+  TellLoading loading = [](LogLevel, const auto&) {};  // what the loader says
   std::function<void(const Readiness& now)> ready = [](const auto&) {};
   std::function<void(std::size_t n_running)> draining = [](std::size_t) {};
   // At any time: keys were read anew, how many there are and how many are gone by that; or they stay as they were, why.
@@ -75,6 +81,6 @@ struct ServerEvents {
 // Serves until it is asked to stop: listens at once, answers 503 while `load` runs on a thread of its own, then serves.
 // Asked to stop it takes no more, lets what runs end for `drain`, tells every client that is left, and returns. An
 // error: it could not listen, or the model could not be loaded.
-Result<void> serve(const ServerOptions& options, std::function<Result<LoadedModel>()> load, ServerEvents events = {});
+Result<void> serve(const ServerOptions& options, Load load, ServerEvents events = {});
 
 }  // namespace fermata

@@ -87,7 +87,7 @@ TEST(Server, TheEngineOutlivesWhatIsWorkedOn) {
   options.linger = milliseconds(0);
   Result<void> served;
   std::thread server([&] {
-    const auto load = [&]() -> Result<LoadedModel> {
+    const auto load = [&](const TellLoading&) -> Result<LoadedModel> {
       return LoadedModel{std::make_unique<SlowEngine>(work), nullptr, "slow", ""};
     };
     served = serve(options, load, events);

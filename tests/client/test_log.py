@@ -108,6 +108,14 @@ def test_off_a_terminal_the_start_is_a_few_plain_lines(start):
     assert not set("\r\x1b") & set(said) and len([line for line in server.log if "%" in line]) <= 3, said
 
 
+def test_what_the_loader_says_is_the_logs_too(start):
+    server = start("-m", tiny_model(), "-c", "1024", "--log-format", "json").ready()
+    assert server.stop() == 0
+    said = [json.loads(line) for line in server.log if not line.startswith((" ", "fermata serves"))]
+    loading = [line["message"] for line in said if line["message"].startswith("loading ")]
+    assert 0 < len(loading) <= 3 and loading[-1].endswith(" 100 %"), said
+
+
 def test_the_openai_client_tells_the_id(tiny):
     with openai.OpenAI(base_url=f"{tiny.url}/v1", api_key="none", max_retries=0) as client:
         answer = client.completions.create(model="tiny", prompt="x", max_tokens=1)

@@ -228,6 +228,38 @@ def test_standard_output_that_takes_nothing_holds_up_nothing(start, how):
         assert server.stop() == 0, "".join(server.log)
 
 
+def port_listened_at(process):
+    """By the kernel: nothing that the server says can be read."""
+    def look():
+        sockets = {os.readlink(link) for link in pathlib.Path(f"/proc/{process.pid}/fd").iterdir()}
+        rows = [line.split() for line in pathlib.Path(f"/proc/{process.pid}/net/tcp").read_text().splitlines()[1:]]
+        return next((int(row[1].split(":")[1], 16) for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets), None)
+    return until(look, "it listens")
+
+
+@pytest.mark.parametrize("how", ["full", "unread", "disk"])
+def test_standard_error_that_takes_nothing_holds_up_nothing(how):
+    with taking_nothing(how) as err:
+        process = subprocess.Popen([str(BINARY), "serve", "--port", "0", "-m", tiny_model(), "-c", "1024"],
+                                   stdout=subprocess.DEVNULL, stderr=err)
+        try:
+            port = port_listened_at(process)
+
+            def status(path):
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_S)
+                connection.request("GET", path)
+                answer = connection.getresponse()
+                answer.read()
+                connection.close()
+                return answer.status
+            until(lambda: status("/health") == 200, "the model is loaded")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(WAIT_S) == 0
+        finally:
+            process.kill()
+            process.wait(WAIT_S)
+
+
 # -------------------------------------------------------------------------------------------------------------- load
 
 
