@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -17,6 +18,13 @@ enum class CutBy : std::uint8_t {
   kError,   // the handler failed in the middle
 };
 
+// How what an answer tells of ended; the status of a stream was said long before.
+enum class Ending : std::uint8_t {
+  kWell,     // as its client, or whoever may interrupt it, wanted
+  kRefused,  // something was not granted it: time, or a server that goes on
+  kFailed,   // by a fault of ours
+};
+
 // One request that is over, for a log. Nothing of a body, nothing of a query: both may hold secrets. Texts are
 // printable ASCII without blanks and bounded, whatever the client sent.
 struct AnsweredRequest {
@@ -28,10 +36,11 @@ struct AnsweredRequest {
   Duration took;              // from the request's first byte, to the last of the answer; of a WebSocket, to its end
   std::string key;            // name of the key; empty: none was needed, or none was known
   std::string tenant;
-  std::string noted;      // value of ListenerOptions::noted_header in the answer
-  std::string end;        // what the handler says of how it ended (Exchange::note_end)
-  bool is_whole = false;  // false: it was cut
-  CutBy cut_by = CutBy::kNobody;
+  std::string noted;             // value of ListenerOptions::noted_header in the answer
+  std::string end;               // what the handler says of how it ended (Exchange::note_end)
+  std::optional<Ending> ending;  // the same; none: the status says it
+  bool is_whole = false;
+  CutBy cut_by = CutBy::kNobody;  // if it is not
 };
 
 using TellAnswered = std::function<void(const AnsweredRequest& request)>;

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "api/http/http_text.h"
-#include "api/http/request_id.h"
 #include "api/http/response_head.h"
 #include "api/http/websocket_connection.h"
 #include "base/check.h"
@@ -26,22 +25,9 @@ using boost::system::error_code;
 constexpr Instant kNever{std::numeric_limits<std::int64_t>::max()};
 constexpr std::size_t kKeptCapacity = 1024;  // of the buffer of an idle connection
 constexpr std::string_view kKeyIsGone = "this API key is not known here any more";
-constexpr std::size_t kMethodBytesKept = 16;
 
 Error busy(std::string message) { return Error{Code::kBusy, std::move(message), {}, true}; }
 Error bad_request(std::string message) { return Error{Code::kInvalidArgument, std::move(message), {}}; }
-
-// Of a request that was told nothing.
-int status_of_nothing(CutBy by) {
-  switch (by) {
-    case CutBy::kKey: return 401;
-    case CutBy::kStop: return 503;
-    case CutBy::kError: return 500;
-    case CutBy::kNobody:
-    case CutBy::kClient: break;
-  }
-  return 499;
-}
 
 bool would_block(const error_code& ec) { return ec == asio::error::would_block || ec == asio::error::try_again; }
 
@@ -108,13 +94,11 @@ asio::awaitable<void> Connection::run() {
 asio::awaitable<bool> Connection::serve_one() {
   const HttpLimits& limits = server_->limits;
   RequestParser parser({limits.header_bytes_max, limits.headers_max, limits.body_bytes_max});
-  const Instant begun = server_->clock.now();
-  record_ = std::make_unique<AnsweredRequest>();
+  record_ = std::make_unique<AnswerRecord>(server_->clock.now());
   extra_headers_.clear();
   head_only_ = false;
   const bool goes_on = co_await answer_one(parser);
-  record_->took = server_->clock.now() - begun;
-  tell_answered();
+  record_->tell(server_->answered, server_->clock.now());
   record_.reset();
   if (!websocket_) key_.reset();
   co_return goes_on;
@@ -129,8 +113,7 @@ asio::awaitable<bool> Connection::answer_one(RequestParser& parser) {
   }
   Admission admission = server_->guard.admit(parser.request(), parser.raw_path(), server_->router);
   extra_headers_ = std::move(admission.headers);
-  record_->key = admission.principal.name;
-  record_->tenant = admission.principal.tenant;
+  record_->admit(admission.principal);
   key_ = admission.key;
   if (!admission.route) co_return co_await refuse(parser, std::move(admission));
   if (!co_await read_body(parser, true)) co_return false;
@@ -151,30 +134,13 @@ void Connection::begin_answer(RequestParser& parser) {
   keep_alive_ = parser.keep_alive() && n_requests_ < server_->limits.requests_per_connection_max && !refused_;
   chunked_ = false;
   websocket_key_.clear();
-  record_->method = ascii_excerpt(parser.request().method, kMethodBytesKept);
-  record_->path = ascii_excerpt(parser.raw_path(), limits::kLogPathBytesMax);
-  if (const std::string_view id = parser.request().header("x-request-id"); is_request_id(id)) record_->id = id;
+  record_->begin(parser.request(), parser.raw_path());
 }
 
 void Connection::add_headers(HttpResponse& response) {
-  record_->status = response.status;
-  if (!server_->noted_header.empty())
-    for (const auto& [name, value] : response.headers)
-      if (name == server_->noted_header) record_->noted = ascii_excerpt(value);
-  if (record_->id.empty()) record_->id = new_request_id();
+  record_->head(response, server_->noted_header);
   response.headers.insert(response.headers.end(), extra_headers_.begin(), extra_headers_.end());
-  response.headers.emplace_back("x-request-id", record_->id);
-}
-
-// A connection that ended before a request was whole has nothing to tell.
-void Connection::tell_answered() {
-  if (!server_->answered || (record_->status == 0 && record_->method.empty())) return;
-  if (!record_->is_whole && record_->cut_by == CutBy::kNobody) record_->cut_by = CutBy::kClient;
-  if (record_->is_whole && !websocket_) record_->cut_by = CutBy::kNobody;
-  if (!record_->is_whole && record_->n_bytes == 0 && (gone_ || record_->status == 0))
-    record_->status = status_of_nothing(record_->cut_by);
-  if (record_->id.empty()) record_->id = new_request_id();
-  server_->answered(*record_);
+  response.headers.emplace_back("x-request-id", record_->id());
 }
 
 // A small body is read over, so that the line stays; a client that waits for 100-continue, or that would send much, is
@@ -287,7 +253,7 @@ asio::awaitable<bool> Connection::handle(RequestParser& parser, const Endpoint& 
   if (answer_ != Answer::kDone || threw) ++server_->counts.n_failed;
   // A stream that is cut here lacks its last chunk, so the client knows.
   if (answer_ == Answer::kStreaming) {
-    if (!gone_ && !broken_) record_->cut_by = CutBy::kError;
+    if (!gone_ && !broken_) record_->cut(CutBy::kError);
     broken_ = true;
   }
   if (answer_ == Answer::kNone) {
@@ -309,8 +275,9 @@ asio::awaitable<void> Connection::respond(HttpResponse response) {
   add_headers(response);
   const std::string head = response_head(response, {Framing::kLength, keep_alive_, http11_, server_->date()});
   const bool body = has_body(response.status) && !head_only_;
-  record_->is_whole = co_await send(asio::buffer(head), body ? asio::buffer(response.body) : asio::const_buffer());
-  if (record_->is_whole && body) record_->n_bytes = response.body.size();
+  if (!co_await send(asio::buffer(head), body ? asio::buffer(response.body) : asio::const_buffer())) co_return;
+  if (body) record_->wrote(response.body.size());
+  record_->whole();
 }
 
 asio::awaitable<bool> Connection::begin_stream(HttpResponse response) {
@@ -324,7 +291,7 @@ asio::awaitable<bool> Connection::begin_stream(HttpResponse response) {
   const std::string head = response_head(
       response, {chunked_ ? Framing::kChunked : Framing::kUntilClose, keep_alive_, http11_, server_->date()});
   const bool is_sent = co_await send(asio::buffer(head));
-  record_->is_whole = is_sent && !body;
+  if (is_sent && !body) record_->whole();
   const bool takes_more = is_sent && body && !gone_;
   co_return takes_more;
 }
@@ -333,7 +300,7 @@ asio::awaitable<bool> Connection::write(std::string_view piece) {
   FERMATA_CHECK(answer_ != Answer::kNone);
   if (gone_ || broken_ || answer_ != Answer::kStreaming) co_return false;
   if (piece.empty()) co_return true;  // an empty chunk would end the body
-  record_->n_bytes += piece.size();
+  record_->wrote(piece.size());
   if (!chunked_) co_return co_await send(asio::buffer(piece));
   char* const begin = chunk_size_.data();
   char* end = std::to_chars(begin, begin + chunk_size_.size() - 2, piece.size(), 16).ptr;
@@ -349,7 +316,7 @@ asio::awaitable<void> Connection::end_stream() {
   if (answer_ == Answer::kDone) co_return;
   static constexpr std::string_view kLastChunk = "0\r\n\r\n";
   if (chunked_ && !gone_) co_await send(asio::buffer(kLastChunk));
-  record_->is_whole = !gone_ && !broken_;
+  if (!gone_ && !broken_) record_->whole();
   answer_ = Answer::kDone;
 }
 
@@ -380,8 +347,7 @@ asio::awaitable<std::shared_ptr<WebSocketSession>> Connection::accept_websocket(
     websocket_->close(1008, kKeyIsGone);
     co_return nullptr;
   }
-  record_->status = 101;
-  record_->is_whole = true;
+  record_->become_websocket();
   if (server_->draining) drain();
   co_return websocket_;
 }
@@ -543,19 +509,19 @@ void Connection::cut() {
   ++server_->n_cut;
   broken_ = true;
   if (!websocket_) return abandon(CutBy::kStop);
-  if (record_) record_->cut_by = CutBy::kStop;
+  if (record_) record_->cut(CutBy::kStop);
   websocket_->abort();
 }
 
 void Connection::end_if_of(const std::vector<ApiKeys::Hash>& keys) {
   if (!key_ || std::find(keys.begin(), keys.end(), *key_) == keys.end()) return;
   if (!websocket_) return abandon(CutBy::kKey);
-  if (record_) record_->cut_by = CutBy::kKey;
+  if (record_) record_->cut(CutBy::kKey);
   websocket_->close(1008, kKeyIsGone);
 }
 
 void Connection::abandon(CutBy by) {
-  if (record_ && !gone_) record_->cut_by = by;
+  if (record_ && !gone_) record_->cut(by);
   broken_ = true;
   lose();
   error_code ignored;

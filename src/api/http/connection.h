@@ -12,6 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "api/http/answer_record.h"
 #include "api/http/answered.h"
 #include "api/http/guard.h"
 #include "api/http/http_message.h"
@@ -75,7 +76,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   boost::asio::awaitable<bool> begin_stream(HttpResponse head) override;
   boost::asio::awaitable<bool> write(std::string_view piece) override;
   boost::asio::awaitable<void> end_stream() override;
-  void note_end(std::string_view end) override { record_->end = end; }
+  void note_end(std::string_view end, Ending how) override { record_->end(end, how); }
   bool is_gone() const override { return gone_; }
   void on_gone(std::function<void()> call) override;
   boost::asio::awaitable<std::shared_ptr<WebSocketSession>> accept_websocket() override;
@@ -106,7 +107,6 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   void take(std::size_t n_bytes);
   void begin_answer(RequestParser& parser);
   void add_headers(HttpResponse& response);
-  void tell_answered();
   void abandon(CutBy by);
   bool reserve_body(std::size_t n_bytes);
   void release_body();
@@ -141,8 +141,8 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   bool chunked_ = false;
   std::function<void()> on_gone_;
   std::vector<std::pair<std::string, std::string>> extra_headers_;
-  std::unique_ptr<AnsweredRequest> record_;  // null while the connection is idle
-  std::optional<ApiKeys::Hash> key_;         // a WebSocket's until it ends
+  std::unique_ptr<AnswerRecord> record_;  // null while the connection is idle
+  std::optional<ApiKeys::Hash> key_;      // a WebSocket's until it ends
   std::array<char, 20> chunk_size_{};
   std::string websocket_key_;
   std::shared_ptr<WebSocketConnection> websocket_;

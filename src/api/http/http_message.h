@@ -6,6 +6,7 @@
 #include <memory>
 #include <string_view>
 
+#include "api/http/answered.h"
 #include "api/http/http_request.h"
 
 namespace fermata::api {
@@ -28,7 +29,7 @@ class Exchange {
   virtual boost::asio::awaitable<void> end_stream() = 0;
 
   // For the log: how what is answered ended, which the status of a stream cannot tell. Printable, without blanks.
-  virtual void note_end(std::string_view end) = 0;
+  virtual void note_end(std::string_view end, Ending how) = 0;
 
   // The client closed its side or the connection broke; seen at once, also while nothing is written. A client that
   // closes its sending side alone counts as gone too. Said also of a reader that took nothing for kHttpWriteStallMs,
