@@ -30,9 +30,32 @@ std::vector<std::pair<std::string, std::string>> headers_of(const Dossier& dossi
 // What the log calls an answer's end with a pause that is returned; else it ends as the generation does.
 constexpr std::string_view kEndByPause = "pause";
 
-std::string_view end_of_stream(const LogEntry& last) {
+// The same for a stream and a whole answer. Whoever is asked to stop, and does, did well; a time limit is its client's.
+Ending ending_of(const FinishEvent& finish) {
+  switch (finish.reason) {
+    case EndReason::kNone:
+    case EndReason::kStop:
+    case EndReason::kLength:
+    case EndReason::kToolCalls:
+    case EndReason::kContentFilter:
+    case EndReason::kCancelled:
+    case EndReason::kReplaced:
+    case EndReason::kDisconnected: return Ending::kWell;
+    case EndReason::kTimeout:
+    case EndReason::kShutdown: return Ending::kRefused;
+    case EndReason::kError: break;
+  }
+  return Ending::kFailed;
+}
+
+void note_end(Exchange& exchange, const FinishEvent& finish) {
+  exchange.note_end(to_string(finish.reason), ending_of(finish));
+}
+void note_pause(Exchange& exchange) { exchange.note_end(kEndByPause, Ending::kWell); }
+
+void note_end_of_stream(Exchange& exchange, const LogEntry& last) {
   const auto* finish = std::get_if<FinishEvent>(&last.what);
-  return finish ? to_string(finish->reason) : kEndByPause;
+  finish ? note_end(exchange, *finish) : note_pause(exchange);
 }
 
 // Appends what an entry is to a stream. True if the stream ends with it.
@@ -132,7 +155,7 @@ asio::awaitable<void> send_stream(Desk& desk, std::shared_ptr<Dossier> dossier, 
     if (exchange.is_gone()) break;
     if (!has_news) piece = answer.keep_alive();
   }
-  if (reading.got_all) exchange.note_end(end_of_stream(log[reading.cursor - 1]));
+  if (reading.got_all) note_end_of_stream(exchange, log[reading.cursor - 1]);
   if (reading.got_all && is_here) co_await exchange.end_stream();
 }
 
@@ -161,11 +184,11 @@ asio::awaitable<void> send_whole(Desk& desk, std::shared_ptr<Dossier> dossier, s
     returned = returned_pause(*dossier, from);
   }
   if (returned) {
-    exchange.note_end(kEndByPause);
+    note_pause(exchange);
     response = whole_until(desk, *dossier, *returned);
   } else if (recording.ended()) {
     const FinishEvent& end = *recording.end();
-    exchange.note_end(to_string(end.reason));
+    note_end(exchange, end);
     response = finish_reason(end.reason)
                    ? json_response(whole_answer(dossier->head, recording.text(), end, desk.core().vocabulary()))
                    : error_response(end_error(end));

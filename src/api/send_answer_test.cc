@@ -28,12 +28,16 @@ class KeptExchange final : public Exchange {
   asio::awaitable<bool> begin_stream(HttpResponse) override { co_return true; }
   asio::awaitable<bool> write(std::string_view) override { co_return true; }
   asio::awaitable<void> end_stream() override { co_return; }
-  void note_end(std::string_view given) override { end = given; }
+  void note_end(std::string_view given, Ending how) override {
+    end = given;
+    ending = how;
+  }
   bool is_gone() const override { return false; }
   void on_gone(std::function<void()>) override {}
 
   std::optional<HttpResponse> response;
   std::string end;
+  std::optional<Ending> ending;
 
  private:
   asio::any_io_executor executor_;
@@ -63,7 +67,7 @@ class SendWholeTest : public ::testing::Test {
     says(StateEvent{State::kPaused, reason, record});
   }
   void goes_on() { says(StateEvent{State::kRunning, WaitReason::kNone, {}}); }
-  void ends() { says(FinishEvent{EndReason::kLength, {}, 1, 0, 1, ""}); }
+  void ends(EndReason reason = EndReason::kLength) { says(FinishEvent{reason, {}, 1, 0, 1, ""}); }
   void passes(Duration duration) {
     clock_.advance(duration);
     look();
@@ -110,6 +114,20 @@ TEST_F(SendWholeTest, APauseThatLastsIsToldWhenItsTimeIsOver) {
   EXPECT_NE(exchange_.response->body.find("generation_paused"), std::string::npos);
   EXPECT_NE(exchange_.response->body.find(dossier_->recording.tickets()[0].id), std::string::npos);
   EXPECT_EQ(exchange_.end, "") << "it goes on";
+}
+
+TEST_F(SendWholeTest, ACancelIsAnErrorToItsReaderAndNoneToTheLog) {
+  ends(EndReason::kCancelled);
+  ASSERT_TRUE(exchange_.response);
+  EXPECT_GE(exchange_.response->status, 400);
+  EXPECT_EQ(exchange_.end, "cancelled");
+  EXPECT_EQ(exchange_.ending, Ending::kWell);
+}
+
+TEST_F(SendWholeTest, ATimeLimitIsOfItsClientAndNoFaultOfOurs) {
+  ends(EndReason::kTimeout);
+  EXPECT_EQ(exchange_.end, "timeout");
+  EXPECT_EQ(exchange_.ending, Ending::kRefused);
 }
 
 TEST_F(SendWholeTest, WhatNobodyHasToResumeIsWaitedForWithoutEnd) {

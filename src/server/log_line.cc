@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <ctime>
 
-#include "generation/state.h"
 #include "server/log.h"
 
 namespace fermata {
@@ -101,10 +100,14 @@ std::string log_line(LogFormat format, std::int64_t time, LogLevel level, const 
 }
 
 LogLevel level_of(const api::AnsweredRequest& request) {
-  // A stream that is told so in the middle has said 200 long before.
-  const bool failed = request.end == to_string(EndReason::kError) || request.end == to_string(EndReason::kTimeout);
-  if (request.status >= 500 || failed || request.cut_by == api::CutBy::kError) return LogLevel::kError;
-  if (request.status >= 400) return LogLevel::kWarn;
+  if (request.cut_by == api::CutBy::kError) return LogLevel::kError;
+  // A stream has said 200 long before, and a whole answer has the status of an error also for what its client wanted.
+  const api::Ending by_status = request.status >= 500   ? api::Ending::kFailed
+                                : request.status >= 400 ? api::Ending::kRefused
+                                                        : api::Ending::kWell;
+  const api::Ending ending = request.ending.value_or(by_status);
+  if (ending == api::Ending::kFailed) return LogLevel::kError;
+  if (ending == api::Ending::kRefused) return LogLevel::kWarn;
   const bool is_probe = request.path == "/health" || request.path == "/v1/health";
   return is_probe ? LogLevel::kDebug : LogLevel::kInfo;
 }

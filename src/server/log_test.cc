@@ -106,9 +106,19 @@ TEST(LogLevels, WhatIsRefusedOrFailedIsLouder) {
   EXPECT_EQ(level_of(one), LogLevel::kError);
   one.status = 499;
   EXPECT_EQ(level_of(one), LogLevel::kWarn);
-  one.status = 200;
-  one.end = "error";
-  EXPECT_EQ(level_of(one), LogLevel::kError) << "of a stream, which had begun";
+}
+
+TEST(LogLevels, HowAGenerationEndedIsAsLoudInAStreamAsInAWholeAnswer) {
+  for (const int status : {200, 409, 504}) {
+    api::AnsweredRequest one = request();
+    one.status = status;
+    one.ending = api::Ending::kWell;
+    EXPECT_EQ(level_of(one), LogLevel::kInfo) << status;
+    one.ending = api::Ending::kRefused;
+    EXPECT_EQ(level_of(one), LogLevel::kWarn) << status;
+    one.ending = api::Ending::kFailed;
+    EXPECT_EQ(level_of(one), LogLevel::kError) << status;
+  }
 }
 
 TEST_F(LogTest, SaysInOrderWhatIsLoudEnough) {
