@@ -18,12 +18,11 @@ Result<RegularFile> open_regular_file(const std::string& path) {
   RegularFile file{Descriptor(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC))};
   struct stat status {};
   if (!file.descriptor.is_open() || fstat(file.descriptor.number(), &status) != 0)
-    return Error{Code::kIo, path + " cannot be opened", std::strerror(errno), false};
+    return Error{errno == ENOENT ? Code::kNotFound : Code::kIo, path + " cannot be opened", std::strerror(errno),
+                 false};
   if (!S_ISREG(status.st_mode)) return Error{Code::kIo, path + " is not a regular file", {}, false};
   file.n_bytes = static_cast<std::uint64_t>(status.st_size);
-  file.mode = status.st_mode & 0777;
-  file.owner = status.st_uid;
-  file.group = status.st_gid;
+  file.permissions = {status.st_mode & 0777, status.st_uid, status.st_gid};
   return file;
 }
 

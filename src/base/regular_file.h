@@ -28,17 +28,23 @@ class Descriptor {
   int number_;
 };
 
-struct RegularFile {
-  Descriptor descriptor;
-  std::uint64_t n_bytes = 0;
-  std::uint32_t mode = 0;  // permissions: 0600
+// Who may do what with a file.
+struct FilePermissions {
+  std::uint32_t mode = 0;  // 0600
   std::uint32_t owner = 0;
   std::uint32_t group = 0;
   bool others_may_write() const { return (mode & 022) != 0; }  // its group, or everybody
 };
 
+struct RegularFile {
+  Descriptor descriptor;
+  std::uint64_t n_bytes = 0;
+  FilePermissions permissions;
+};
+
 // Opens a file of ours, or one that a user named, for reading. Never waits for anybody: a pipe, device, socket or
-// folder is refused (kIo), a link to a regular file is followed. The message begins with `path`.
+// folder is refused (kIo), a link to a regular file is followed. kNotFound: there is none. The message begins with
+// `path`.
 Result<RegularFile> open_regular_file(const std::string& path);
 
 // What is left to read of a descriptor: kTooLarge if that is more than `n_bytes_max`, kIo if it cannot be read. `name`

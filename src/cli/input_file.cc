@@ -8,10 +8,15 @@
 #include "base/regular_file.h"
 
 namespace fermata::cli {
+namespace {
+
+bool is_of_the_name(Code code) { return code == Code::kIo || code == Code::kNotFound; }
+
+}  // namespace
 
 Result<std::string> read_file(const std::string& path, std::size_t n_bytes_max) {
   Result<std::string> text = read_regular_file(path, n_bytes_max);
-  if (text || text.error().code != Code::kIo) return text;
+  if (text || !is_of_the_name(text.error().code)) return text;
   return Error{Code::kInvalidArgument, text.error().message, text.error().detail, false};  // the user named it
 }
 

@@ -35,6 +35,7 @@ TEST_F(InputFile, RefusesWithoutWaiting) {
   EXPECT_EQ(refusal("/dev/zero"), "/dev/zero is not a regular file");
   EXPECT_EQ(refusal(folder_.path()), folder_.path() + " is not a regular file");
   EXPECT_EQ(refusal(folder_.file("absent")), folder_.file("absent") + " cannot be opened");
+  EXPECT_EQ(read_input(folder_.file("absent"), 1).error().code, Code::kInvalidArgument) << "the user named it";
   test::write_file(folder_.file("long"), std::string(101, 'x'));
   EXPECT_EQ(read_input(folder_.file("long"), 100).error().code, Code::kTooLarge);
 }

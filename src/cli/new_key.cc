@@ -67,8 +67,7 @@ Result<Descriptor> lock(const std::string& folder) {
 // What stands there already, if a server would take it. The text ends with an end of line, unless it is empty.
 Result<api::KeysInFile> keys_before(const std::string& path) {
   Result<api::KeysInFile> file = api::read_key_file(path);
-  if (!file && file.error().code == Code::kNotFound)
-    return api::KeysInFile{{}, {}, kMode, static_cast<std::uint32_t>(geteuid()), static_cast<std::uint32_t>(getegid())};
+  if (!file && file.error().code == Code::kNotFound) return api::KeysInFile{{}, {}, {kMode, geteuid(), getegid()}};
   if (file && !file->text.empty() && file->text.back() != '\n') file->text += '\n';
   return file;
 }
@@ -84,9 +83,10 @@ Result<ScratchFile> prepare_key_file(const std::string& path, const std::string&
   if (!scratch) return scratch;
   const int file = scratch->descriptor();
   // Whoever reads it now may read it afterwards.
-  if (fchmod(file, before->mode) != 0) return cannot("cannot be written", path);
-  const bool is_anothers = before->owner != geteuid() || before->group != getegid();
-  if (is_anothers && fchown(file, before->owner, before->group) != 0)
+  const FilePermissions& may = before->permissions;
+  if (fchmod(file, may.mode) != 0) return cannot("cannot be written", path);
+  const bool is_anothers = may.owner != geteuid() || may.group != getegid();
+  if (is_anothers && fchown(file, may.owner, may.group) != 0)
     return cannot("belongs to somebody else and would change its owner", path);
   for (std::size_t n_done = 0; n_done < text.size();) {
     const ssize_t n = write(file, text.data() + n_done, text.size() - n_done);

@@ -1,16 +1,13 @@
 #include "api/http/api_keys.h"
 
 #include <sodium.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <iterator>
 #include <sstream>
 #include <utility>
 
 #include "base/limits.h"
-#include "base/regular_file.h"
 
 namespace fermata::api {
 namespace {
@@ -116,18 +113,18 @@ Result<ApiKeys> ApiKeys::load(const std::string& path) {
 
 Result<KeysInFile> read_key_file(const std::string& path) {
   const Result<RegularFile> file = open_regular_file(path);
-  if (!file && access(path.c_str(), F_OK) != 0 && errno == ENOENT)
+  if (!file && file.error().code == Code::kNotFound)
     return Error{Code::kNotFound,
                  "there is no file of API keys at " + path + "; 'fermata new-key NAME --append " + path + "' makes one",
                  {}};
   if (!file) return file.error();
-  if (file->others_may_write())
+  if (file->permissions.others_may_write())
     return wrong(path + " may be written by others; make it yours alone: chmod 600 " + path);
   Result<std::string> text = read_to_end(file->descriptor, path, limits::kApiKeyFileBytesMax);
   if (!text) return text.error();
   Result<ApiKeys> keys = ApiKeys::parse(*text);
   if (!keys) return Error{keys.error().code, path + ": " + keys.error().message, {}};
-  return KeysInFile{*std::move(text), *std::move(keys), file->mode, file->owner, file->group};
+  return KeysInFile{*std::move(text), *std::move(keys), file->permissions};
 }
 
 Result<ApiKeys::Made> ApiKeys::make_key(std::string_view name, std::string_view tenant,

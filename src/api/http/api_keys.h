@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/http/http_request.h"
+#include "base/regular_file.h"
 #include "base/result.h"
 
 namespace fermata::api {
@@ -52,9 +53,7 @@ class ApiKeys {
 struct KeysInFile {
   std::string text;
   ApiKeys keys;
-  std::uint32_t mode = 0;  // its permissions, owner and group
-  std::uint32_t owner = 0;
-  std::uint32_t group = 0;
+  FilePermissions permissions;
 };
 // kNotFound if there is none. Refuses one that others may write, or in which a line cannot be read.
 Result<KeysInFile> read_key_file(const std::string& path);

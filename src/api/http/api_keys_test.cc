@@ -96,8 +96,8 @@ TEST(ApiKeys, AFileIsReadForWhoeverWritesItAnew) {
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_EQ(file->text, made->line + "  # mine");
   EXPECT_TRUE(file->keys.find(made->key));
-  EXPECT_EQ(file->mode, 0640u);
-  EXPECT_EQ(std::pair(file->owner, file->group), std::pair(geteuid(), getegid()));
+  EXPECT_EQ(file->permissions.mode, 0640u);
+  EXPECT_EQ(std::pair(file->permissions.owner, file->permissions.group), std::pair(geteuid(), getegid()));
   std::ofstream(path, std::ios::trunc) << "a - use blake2b:12\n";
   EXPECT_TRUE(read_key_file(path).error().message.starts_with(path + ": line 1: "))
       << read_key_file(path).error().message;
