@@ -167,6 +167,7 @@ Result<void> check_engine(const EngineFlags& flags) {
 }
 
 Result<OpenedEngine> open_engine(const EngineFlags& flags, const TellProgress& tell) {
+  if (const Result<void> checked = check_engine(flags); !checked) return checked.error();
   const Result<std::optional<std::string>> source = read_chat_template(flags);
   if (!source) return source.error();
   OpenedEngine opened;
@@ -178,7 +179,6 @@ Result<OpenedEngine> open_engine(const EngineFlags& flags, const TellProgress& t
   }
   const Result<LlamaOptions> options = llama_options(flags);
   if (!options) return options.error();
-  if (std::optional<Error> missing = missing_default_model(flags)) return *std::move(missing);
   Result<std::unique_ptr<LlamaEngine>> engine = load_llama(*options, tell);
   if (!engine) return engine.error();
   const llama_model* model = (*engine)->model();

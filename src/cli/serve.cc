@@ -196,17 +196,18 @@ ServerEvents told_to(Log& log, LineWriter& out, Stopping& stopping) {
   return events;
 }
 
-Result<void> serve_and_log(ServeSettings& settings, Stopping& stopping) {
+Result<void> serve_and_log(const ServeSettings& settings, Stopping& stopping) {
   Log log(settings.log, STDERR_FILENO);
   LineWriter out(STDOUT_FILENO);  // nobody may read that either
-  settings.server.n_log_lines_lost = [&log] { return log.n_lost(); };
+  ServerOptions options = settings.server;
+  options.n_log_lines_lost = [&log] { return log.n_lost(); };
   return serve(
-      settings.server, [&](const TellLoading& tell) { return load(settings, tell); }, told_to(log, out, stopping));
+      options, [&](const TellLoading& tell) { return load(settings, tell); }, told_to(log, out, stopping));
 }
 
 int run_server(ServeSettings& settings, InterruptSignal& signals) {
   Stopping stopping(signals, !settings.server.api_key_file.empty());
-  std::signal(SIGPIPE, SIG_IGN);  // who read what we say is gone: that ends no server
+  std::signal(SIGPIPE, SIG_IGN);  // a complaint at the end may have no reader: the exit code says it still
   const auto duration = [](double s) { return milliseconds(static_cast<std::int64_t>(s * 1e3)); };
   settings.server.drain = duration(settings.drain_s);
   settings.server.keep_alive = duration(settings.keep_alive_s);

@@ -19,8 +19,7 @@ class MetricFamilies;
 class Metrics {
  public:
   // The desk outlives it, and tells its followers nothing when it ends.
-  explicit Metrics(
-      api::Desk& desk, std::function<std::uint64_t()> n_log_lines_lost = [] { return 0; });
+  Metrics(api::Desk& desk, std::function<std::uint64_t()> n_log_lines_lost);
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 

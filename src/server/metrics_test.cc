@@ -22,7 +22,7 @@ class MetricsTest : public api::DeskTest {
     return 0;
   }
 
-  Metrics metrics_{desk_};
+  Metrics metrics_{desk_, [] { return std::uint64_t{0}; }};
 };
 
 // The io thread hears of several pauses and resumes at once, when the last of them is past.

@@ -85,6 +85,7 @@ class Server {
   std::optional<KeyFile> key_file_;
   std::optional<Guard> guard_;
   std::unique_ptr<Listener> listener_;
+  bool is_local_ = true;    // only this machine can call it
   bool was_asked_ = false;  // to stop
   bool hurry_ = false;      // and again
   bool is_over_ = false;
@@ -92,23 +93,18 @@ class Server {
 };
 
 // An address of our own is no name that an attacker could point at us.
-std::vector<std::string> hosts_of(const ServerOptions& options) {
+std::vector<std::string> hosts_of(const ServerOptions& options, const asio::ip::address& address) {
   std::vector<std::string> hosts = options.hosts;
-  boost::system::error_code error;
-  const auto address = asio::ip::make_address(options.host, error);
-  if (error || address.is_unspecified()) return hosts;
+  if (address.is_unspecified()) return hosts;
   hosts.push_back(address.is_v6() ? "[" + asio::ip::address_v6(address.to_v6().to_bytes()).to_string() + "]"
                                   : address.to_string());
   return hosts;
 }
 
-bool is_local(const ServerOptions& options) {
-  boost::system::error_code error;
-  const auto address = asio::ip::make_address(options.host, error);
-  return error || address.is_loopback();
-}
-
 Result<void> Server::listen() {
+  const Result<asio::ip::address> at = parse_address(options_.host);
+  if (!at) return at.error();
+  is_local_ = at->is_loopback();
   DeskOptions desk;
   desk.model_aliases = options_.model_aliases;
   desk.keep_alive = options_.keep_alive;
@@ -118,7 +114,7 @@ Result<void> Server::listen() {
   add_routes(router_, *desk_, [this] { return metrics_->text(); });
 
   GuardOptions guard;
-  guard.hosts = hosts_of(options_);
+  guard.hosts = hosts_of(options_, *at);
   guard.origins = options_.origins;
   if (!options_.api_key_file.empty()) {
     key_file_.emplace(options_.api_key_file);
@@ -130,15 +126,15 @@ Result<void> Server::listen() {
   if (!made) return made.error();
   guard_.emplace(*std::move(made));
 
-  ListenerOptions address;
-  address.host = options_.host;
-  address.port = options_.port;
-  address.answered = events_.answered;
-  address.noted_header = "x-fermata-generation";
-  address.limits.websocket_ping = std::max(options_.keep_alive, milliseconds(limits::kWebSocketPingLeastMs));
+  ListenerOptions listens;
+  listens.address = *at;
+  listens.port = options_.port;
+  listens.answered = events_.answered;
+  listens.noted_header = "x-fermata-generation";
+  listens.limits.websocket_ping = std::max(options_.keep_alive, milliseconds(limits::kWebSocketPingLeastMs));
   Result<std::unique_ptr<Listener>> listener = Listener::bind(
       io_.get_executor(), clock_, router_, *guard_, [](const Error& error) { return error_response(error); },
-      std::move(address));
+      std::move(listens));
   if (!listener) return listener.error();
   listener_ = *std::move(listener);
   listener_->start();
@@ -158,7 +154,7 @@ void Server::on_loaded(Result<LoadedModel>& loaded) {
   core_ = std::make_unique<Core>(std::move(model_->engine), clock_, options_.loop);
   desk_->serve(*core_, model_->chat.get(), model_->name, model_->path);
   events_.ready({core_->info(), model_->name, listener_->url(), model_->chat ? model_->chat->origin() : "",
-                 guard_->has_keys(), is_local(options_) ? std::vector<std::string>() : guard_->hosts()});
+                 guard_->has_keys(), is_local_ ? std::vector<std::string>() : guard_->hosts()});
 }
 
 asio::awaitable<void> Server::sleep(Duration duration) {

@@ -34,7 +34,7 @@ inline constexpr std::chrono::seconds kWaitMax{20};
 
 struct ServerSetup {
   GuardOptions guard;
-  ListenerOptions listener = {"127.0.0.1", 0, {}, 0};
+  ListenerOptions listener = {boost::asio::ip::address_v4::loopback(), 0, {}, 0};
 };
 
 class TestServer {

@@ -152,29 +152,36 @@ class ListenerOfHttp final : public Listener {
 
 Error cannot_listen(const ListenerOptions& options, const error_code& why) {
   const std::string port = std::to_string(options.port);
+  const std::string host = options.address.to_string();
   if (why == asio::error::address_in_use)
-    return Error{Code::kBusy, "port " + port + " of " + options.host + " is in use", {}, true, "port"};
+    return Error{Code::kBusy, "port " + port + " of " + host + " is in use", {}, true, "port"};
   if (why == asio::error::access_denied)
     return Error{Code::kForbidden, "this user may not listen at port " + port, {}, false, "port"};
   if (why == boost::system::errc::address_not_available)
-    return Error{Code::kInvalidArgument, "this machine has no address " + options.host, {}, false, "host"};
-  return Error{Code::kIo, "cannot listen at port " + port + " of " + options.host, why.message()};
+    return Error{Code::kInvalidArgument, "this machine has no address " + host, {}, false, "host"};
+  return Error{Code::kIo, "cannot listen at port " + port + " of " + host, why.message()};
 }
 
 }  // namespace
 
+Result<asio::ip::address> parse_address(const std::string& host) {
+  error_code ec;
+  const auto address = asio::ip::make_address(host == "localhost" ? "127.0.0.1" : host, ec);
+  if (ec) return Error{Code::kInvalidArgument, "'" + host + "' is no address", {}, false, "host"};
+  return address;
+}
+
 Result<std::unique_ptr<Listener>> Listener::bind(asio::any_io_executor executor, const Clock& clock,
                                                  const Router& router, const Guard& guard, RenderError render,
                                                  ListenerOptions options) {
-  error_code ec;
-  const auto address = asio::ip::make_address(options.host == "localhost" ? "127.0.0.1" : options.host, ec);
-  if (ec) return Error{Code::kInvalidArgument, "'" + options.host + "' is no address", {}, false, "host"};
+  const asio::ip::address& address = options.address;
   if (!guard.has_keys() && !address.is_loopback())
     return Error{Code::kInvalidArgument,
-                 "without API keys only loopback addresses are listened at, and " + options.host + " is none",
+                 "without API keys only loopback addresses are listened at, and " + address.to_string() + " is none",
                  {},
                  false,
                  "keys"};
+  error_code ec;
   const tcp::endpoint endpoint(address, options.port);
   tcp::acceptor acceptor(executor);
   acceptor.open(endpoint.protocol(), ec);

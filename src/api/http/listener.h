@@ -2,6 +2,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -38,9 +39,12 @@ struct HttpLimits {
 // little (408, 431, 503), and the headers that go with 401 and 405.
 using RenderError = std::function<HttpResponse(const Error&)>;
 
+// An address as it is written, or "localhost". An error's `field` is "host".
+Result<boost::asio::ip::address> parse_address(const std::string& host);
+
 struct ListenerOptions {
-  std::string host = "127.0.0.1";  // an address, or "localhost"
-  std::uint16_t port = 8080;       // 0: any free one
+  boost::asio::ip::address address = boost::asio::ip::address_v4::loopback();
+  std::uint16_t port = 8080;  // 0: any free one
   HttpLimits limits;
   int send_buffer_bytes = 0;      // SO_SNDBUF of connections; 0: the system's
   TellAnswered answered = {};     // may be empty; on the io thread, once for each request

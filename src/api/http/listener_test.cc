@@ -370,26 +370,38 @@ TEST(Listener, AStopCutsWhatDoesNotEnd) {
   EXPECT_EQ(client.read_to_end().find("last"), std::string::npos);
 }
 
+TEST(Address, IsOneOrLocalhost) {
+  EXPECT_EQ(parse_address("localhost")->to_string(), "127.0.0.1");
+  EXPECT_EQ(parse_address("::1")->to_string(), "::1");
+  for (const char* none : {"example.com", "", "127.1", "[::1]", "127.0.0.1:80"}) {
+    const auto address = parse_address(none);
+    ASSERT_FALSE(address) << none;
+    EXPECT_EQ(address.error().field, "host");
+  }
+}
+
 TEST(Listener, ServesStrangersOnlyWithKeys) {
   boost::asio::io_context io;
   const ManualClock clock;
   const Router router;
   const auto render = [](const Error&) { return HttpResponse(); };
   const Guard open = Guard::make({}).value();
+  const auto at = [](const char* host, std::uint16_t port = 0) {
+    return ListenerOptions{parse_address(host).value(), port, {}, 0};
+  };
   for (const char* host : {"0.0.0.0", "::", "192.0.2.1", "::ffff:127.0.0.1"}) {
-    auto bound = Listener::bind(io.get_executor(), clock, router, open, render, {host, 0, {}, 0});
+    auto bound = Listener::bind(io.get_executor(), clock, router, open, render, at(host));
     ASSERT_FALSE(bound) << host;
     EXPECT_EQ(bound.error().code, Code::kInvalidArgument) << host;
   }
-  EXPECT_FALSE(Listener::bind(io.get_executor(), clock, router, open, render, {"example.com", 0, {}, 0}));
-  EXPECT_TRUE(Listener::bind(io.get_executor(), clock, router, open, render, {"localhost", 0, {}, 0}));
+  EXPECT_TRUE(Listener::bind(io.get_executor(), clock, router, open, render, at("localhost")));
   GuardOptions options;
   options.keys =
       std::make_shared<ApiKeys>(ApiKeys::parse(ApiKeys::make_key("a", "", {Scope::kUse}).value().line).value());
   const Guard closed = Guard::make(options).value();
-  auto bound = Listener::bind(io.get_executor(), clock, router, closed, render, {"0.0.0.0", 0, {}, 0});
+  auto bound = Listener::bind(io.get_executor(), clock, router, closed, render, at("0.0.0.0"));
   ASSERT_TRUE(bound);
-  EXPECT_FALSE(Listener::bind(io.get_executor(), clock, router, closed, render, {"0.0.0.0", (*bound)->port(), {}, 0}));
+  EXPECT_FALSE(Listener::bind(io.get_executor(), clock, router, closed, render, at("0.0.0.0", (*bound)->port())));
 }
 
 }  // namespace
