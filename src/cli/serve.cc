@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <cctype>
 #include <csignal>
 #include <map>
@@ -19,6 +18,8 @@
 #include "cli/exit_codes.h"
 #include "cli/flags.h"
 #include "cli/open_engine.h"
+#include "cli/serve_words.h"
+#include "cli/stopping.h"
 #include "engine/llama/json_text.h"
 #include "server/line_writer.h"
 #include "server/log.h"
@@ -56,58 +57,6 @@ Result<LoadedModel> load(const ServeSettings& settings, const TellLoading& tell)
   return loaded;
 }
 
-std::string_view chat_in_words(std::string_view origin) {
-  if (origin == "model") return "the model's own template";
-  return origin == "file" ? "the template of --chat-template-file" : "no template: /v1/completions alone";
-}
-
-// As a client of this machine calls it: nobody can be asked at "any address".
-std::string url_to_call(std::string url) {
-  for (const auto& [any, one] :
-       {std::pair<std::string, std::string>{"//0.0.0.0:", "//127.0.0.1:"}, {"//[::]:", "//[::1]:"}})
-    if (const auto at = url.find(any); at != std::string::npos) url.replace(at, any.size(), one);
-  return url;
-}
-
-// A call that is answered, and ends: without a template there are no dialogues.
-std::string call_to_try(const Readiness& now, const std::string& url, const std::string& key) {
-  const bool is_chat = !now.chat_origin.empty();
-  return "curl -N " + key + url + (is_chat ? "/v1/chat/completions" : "/v1/completions") +
-         " -H 'Content-Type: application/json' \\\n            -d '{" +
-         (is_chat ? R"("messages": [{"role": "user", "content": "Why is the sky blue?"}])"
-                  : R"("prompt": "The sky is blue because")") +
-         R"(, "max_tokens": 200, "stream": true, "fermata": {"client_id": "try"}}')";
-}
-
-// Whoever comes by another name gets 421, which looks like a server that is broken.
-std::string hosts_in_words(const Readiness& now) {
-  std::string names;
-  for (const std::string& host : now.hosts) names += (names.empty() ? "" : ", ") + printable(host);
-  return names + "; by any other it answers 421: --allow-host NAME allows one";
-}
-
-std::string told_when_ready(const Readiness& now) {
-  const EngineInfo& info = now.info;
-  const std::string url = url_to_call(now.url);
-  const std::string key = now.wants_key ? "-H \"Authorization: Bearer $FERMATA_API_KEY\" " : "";
-  const std::string control =
-      "curl -X POST " + key + "-H 'Content-Type: application/json' " + url + "/v1/generations/client:try/";
-  std::string told = "fermata serves " + now.model + " at " + now.url + "\n";
-  const auto say = [&told](std::string_view name, const std::string& what) {
-    told += "  " + std::string(name) + std::string(8 - name.size(), ' ') + what + "\n";
-  };
-  say("exact", (info.exactness.with_neighbours ? "yes: " : "no: ") + info.exactness.why);
-  say("pool", std::to_string(info.n_cells) + " tokens, shared by all generations");
-  say("chat", std::string(chat_in_words(now.chat_origin)));
-  if (!now.hosts.empty()) say("names", hosts_in_words(now));
-  if (now.wants_key) say("key", "export FERMATA_API_KEY=KEY (what 'fermata new-key' printed)");
-  say("try", call_to_try(now, url, key));
-  say("pause", control + "pause");
-  say("resume", control + "resume");
-  say("stop", "Ctrl-C");
-  return told;
-}
-
 std::string counted(std::size_t n, const std::string& what) {
   return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }
@@ -135,43 +84,6 @@ void tell_keys(Log& log, const Result<KeysRead>& keys) {
                                  std::to_string(keys->n_gone) + " of those before gone");
   }
 }
-
-// Until the server is over the first signal asks it to stop and the second to hurry; while the model is being loaded,
-// which hurries for nobody, the second ends the process. The third always does.
-class Stopping {
- public:
-  Stopping(InterruptSignal& signals, bool has_keys) : signals_(signals), has_keys_(has_keys) {
-    if (has_keys_) signals_.on_hangup([this] { is_hung_up_ = true; });
-  }
-  ~Stopping() { over(); }
-  Stopping(const Stopping&) = delete;
-  Stopping& operator=(const Stopping&) = delete;
-
-  void listening(ServerControls controls) {
-    // Without keys there is nothing to read anew: a lost terminal ends it, as it ends any program.
-    if (has_keys_) {
-      signals_.on_hangup(controls.read_keys);
-      if (is_hung_up_) controls.read_keys();
-    }
-    signals_.on_signal([this, stop = std::move(controls.stop)](int n) {
-      if (n > (is_ready_ ? 2 : 1)) return false;
-      stop();
-      return true;
-    });
-  }
-  void ready() { is_ready_ = true; }
-  // It ends by itself now.
-  void over() {
-    if (has_keys_) signals_.on_hangup([] {});
-    signals_.on_signal([](int n) { return n <= 2; });
-  }
-
- private:
-  InterruptSignal& signals_;
-  const bool has_keys_;
-  std::atomic<bool> is_hung_up_{false};  // before there was anybody to tell
-  std::atomic<bool> is_ready_{false};
-};
 
 ServerEvents told_to(Log& log, LineWriter& out, Stopping& stopping) {
   ServerEvents events;
