@@ -110,12 +110,15 @@ inline constexpr std::size_t kApiKeyFileBytesMax = 1024 * 1024;
 inline constexpr std::size_t kApiKeyBytesMax = 128;     // of a presented key
 inline constexpr std::int64_t kApiKeyFileLookMs = 500;  // between two looks at the file; read if they agree
 inline constexpr std::int64_t kKeyFolderLockMs = 2000;  // that new-key waits for another that writes there
+inline constexpr std::int64_t kKeyFolderLookMs = 20;    // between two looks
 inline constexpr std::size_t kRequestIdBytesMax = 128;  // of a client's x-request-id that is taken over
 
 // --- the log of the server (src/server)
 inline constexpr std::size_t kLogPathBytesMax = 256;  // of a request's path
-inline constexpr std::size_t kLogLinesMax = 4096;     // that nobody has taken; more are counted and lost
-inline constexpr std::int64_t kLogCloseMs = 1000;     // what a reader that does not read may hold up the end
+inline constexpr std::size_t kWriterLinesMax = 4096;  // of the log or standard output that nobody has taken; then lost
+inline constexpr std::int64_t kWriterCloseMs = 1000;  // what a reader that does not read may hold up the end
+inline constexpr std::int64_t kWriterLookMs = 200;    // how often a writer that cannot write looks whether it ends
+static_assert(kWriterLookMs < kWriterCloseMs, "it must see that it ends");
 
 // --- generations as clients know them (src/api)
 inline constexpr std::int64_t kFinishedKeptMs = 3'600'000;                // an ended one can be looked at for so long

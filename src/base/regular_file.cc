@@ -15,7 +15,7 @@ Descriptor::~Descriptor() {
 
 Result<RegularFile> open_regular_file(const std::string& path) {
   // O_NONBLOCK: opening a pipe does not wait for its writer. It means nothing to a regular file.
-  RegularFile file{Descriptor(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC))};
+  RegularFile file{Descriptor(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)), 0, {}};
   struct stat status {};
   if (!file.descriptor.is_open() || fstat(file.descriptor.number(), &status) != 0)
     return Error{errno == ENOENT ? Code::kNotFound : Code::kIo, path + " cannot be opened", std::strerror(errno),

@@ -10,9 +10,8 @@ namespace {
 constexpr ForeignFlag kForeignFlags[] = {
     {"-np, --parallel", "", "leave it out: as many generations run at once as fit into the pool (-c)"},
     {"-ngl, --gpu-layers, --n-gpu-layers, -dev, --device, -sm, --split-mode, -ts, --tensor-split, -mg, --main-gpu, "
-     "-ot, "
-     "--override-tensor, -kvo, --kv-offload, -nkvo, --no-kv-offload, -cmoe, --cpu-moe, -ncmoe, --n-cpu-moe, -fit, "
-     "--fit",
+     "-ot, --override-tensor, -kvo, --kv-offload, -nkvo, --no-kv-offload, -cmoe, --cpu-moe, -ncmoe, --n-cpu-moe, "
+     "-fit, --fit",
      "", "leave it out: everything is computed on the CPU"},
     {"-b, --batch-size, -ub, --ubatch-size", "", "leave it out: the scheduler chooses how much a step computes"},
     {"-tb, --threads-batch, --threads-http", "",

@@ -19,7 +19,7 @@ std::span<const ForeignFlag> foreign_flags();
 // What to do instead of this flag; empty if nobody has it. `command`: "fermata serve".
 std::string_view instead_of(std::string_view command, std::string_view flag);
 
-// "'fermata serve' has no flag '-np', which is llama-server's: …" of the first foreign one among the words of a command
+// "'fermata serve' has no flag '-np', which is llama.cpp's: …" of the first foreign one among the words of a command
 // line; empty if there is none. `at`: the command that the words are for.
 std::string foreign_flag_among(const std::vector<std::string>& words, const CLI::App& at, const std::string& name);
 

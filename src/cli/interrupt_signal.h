@@ -20,8 +20,8 @@ class InterruptSignal {
   InterruptSignal(const InterruptSignal&) = delete;
   InterruptSignal& operator=(const InterruptSignal&) = delete;
 
-  // From now on every signal calls this instead, on the other thread. `n`: how many have come, this one included. True:
-  // it is dealt with; false: it ends the process.
+  // From now on every signal calls this instead, on the other thread. `n`: how many were taken so since the first
+  // call of this, this one included. True: it is dealt with; false: it ends the process.
   void on_signal(std::function<bool(int n)> take);
   // From now on the first signal calls this instead, on the other thread; the second ends the process.
   void on_first(std::function<void()> first);

@@ -59,7 +59,7 @@ Result<Descriptor> lock(const std::string& folder) {
               "('lslocks' names it), or try again",
           {},
           true};
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::this_thread::sleep_for(std::chrono::milliseconds(limits::kKeyFolderLookMs));
   }
   return locked;
 }

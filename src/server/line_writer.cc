@@ -14,24 +14,22 @@
 namespace fermata {
 namespace {
 
-// A pipe that is ready takes so much without blocking (PIPE_BUF), and does not tear it apart.
+// Properties of Linux, not limits of ours. A pipe that is ready takes so much without blocking (PIPE_BUF), and does not
+// tear it apart.
 constexpr std::size_t kWriteBytes = 4096;
 // A terminal that is ready takes this much (n_tty of Linux); more would block though it is ready.
 constexpr std::size_t kTerminalBytes = 256;
-constexpr Duration kLook = milliseconds(200);
 
-// A pipe or terminal opened anew, so that it never blocks, even if others write to it between our look and our write;
-// to make the given one so would make it so for everybody who has it.
+std::uint64_t n_lines(std::string_view text) { return static_cast<std::uint64_t>(std::ranges::count(text, '\n')); }
+
+}  // namespace
+
 Descriptor without_blocking(int descriptor) {
   struct stat status {};
   if (fstat(descriptor, &status) != 0 || (!S_ISFIFO(status.st_mode) && isatty(descriptor) == 0)) return Descriptor();
   const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
   return Descriptor(open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
-
-std::uint64_t n_lines(std::string_view text) { return static_cast<std::uint64_t>(std::ranges::count(text, '\n')); }
-
-}  // namespace
 
 LineWriter::LineWriter(int descriptor, TellLost tell_lost)
     : tell_lost_(std::move(tell_lost)),
@@ -94,10 +92,10 @@ void LineWriter::write_out(std::string_view lines) {
 bool LineWriter::write_bytes(std::string_view& bytes) {
   const SystemClock clock;
   while (!bytes.empty()) {
-    if (is_ending_ && !ends_by_) ends_by_ = clock.now() + milliseconds(limits::kLogCloseMs);
+    if (is_ending_ && !ends_by_) ends_by_ = clock.now() + milliseconds(limits::kWriterCloseMs);
     if (ends_by_ && clock.now() >= *ends_by_) return false;
     pollfd watched{descriptor_, POLLOUT, 0};
-    if (poll(&watched, 1, static_cast<int>(kLook.ms())) <= 0) continue;
+    if (poll(&watched, 1, static_cast<int>(limits::kWriterLookMs)) <= 0) continue;
     const std::size_t n_max = isatty(descriptor_) ? kTerminalBytes : kWriteBytes;
     const ssize_t n = write(descriptor_, bytes.data(), std::min(bytes.size(), n_max));
     if (n > 0) {

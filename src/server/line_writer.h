@@ -15,6 +15,10 @@
 
 namespace fermata {
 
+// A pipe or terminal opened anew, so that it never blocks, even if others write to it between a look and a write; to
+// make the given one so would make it so for everybody who has it. Not open: it is neither, or cannot be opened.
+Descriptor without_blocking(int descriptor);
+
 // Lines to a descriptor, in order, by a thread of its own. A reader that does not read or is gone, and a disk that is
 // full, cost nobody any time and end nothing; they cost lines, which are counted. One thread puts, and lives shorter
 // than this.
@@ -25,7 +29,7 @@ class LineWriter {
   using TellLost = std::function<std::string(std::uint64_t n_lost, int error)>;
 
   explicit LineWriter(int descriptor, TellLost tell_lost = {});
-  ~LineWriter();  // what was put is written, unless that takes kLogCloseMs
+  ~LineWriter();  // what was put is written, unless that takes kWriterCloseMs
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
 
@@ -42,7 +46,7 @@ class LineWriter {
   const TellLost tell_lost_;
   const Descriptor own_;  // of what never blocks, if it can be had
   const int descriptor_;
-  Ring<std::string> lines_{limits::kLogLinesMax};
+  Ring<std::string> lines_{limits::kWriterLinesMax};
   std::atomic<std::uint64_t> n_lost_{0};
   std::atomic<std::uint64_t> n_untold_{0};  // of them
   std::atomic<bool> is_ending_{false};

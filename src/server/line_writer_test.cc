@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -27,17 +28,21 @@ void wait_until_lost(const LineWriter& writer, std::uint64_t n) {
 class FullDisk {
  public:
   explicit FullDisk(rlim_t n_bytes) {
-    signal(SIGXFSZ, SIG_IGN);
+    signal_before_ = signal(SIGXFSZ, SIG_IGN);
     getrlimit(RLIMIT_FSIZE, &before_);
     const rlimit limit{n_bytes, before_.rlim_max};
     setrlimit(RLIMIT_FSIZE, &limit);
   }
-  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    signal(SIGXFSZ, signal_before_);
+  }
   FullDisk(const FullDisk&) = delete;
   FullDisk& operator=(const FullDisk&) = delete;
 
  private:
   rlimit before_{};
+  void (*signal_before_)(int) = SIG_DFL;
 };
 
 TEST(LineWriter, ADiskThatIsFullLosesLinesAndIsToldOfWhenItHasRoom) {
@@ -73,24 +78,29 @@ TEST(LineWriter, LinesForAReaderThatIsGoneAreCounted) {
   wait_until_lost(writer, 3);
 }
 
-// A pipe may be somebody else's too: it is not made non-blocking under them, and their filling it stops us no more.
-TEST(LineWriter, APipeThatOthersFilledEndsItNot) {
+// A pipe may be somebody else's too: it is not made non-blocking under them, and their filling it between our look and
+// our write stops us no more.
+TEST(WithoutBlocking, APipeIsOpenedAnewAndLeftAsItWasForOthers) {
   int ends[2] = {-1, -1};
   ASSERT_EQ(pipe(ends), 0);
   const Descriptor from_it(ends[0]);
   const Descriptor to_it(ends[1]);
-  const int flags = fcntl(to_it.number(), F_GETFL);
-  ASSERT_EQ(fcntl(to_it.number(), F_SETFL, flags | O_NONBLOCK), 0);
-  while (write(to_it.number(), "x", 1) == 1) continue;
-  ASSERT_EQ(fcntl(to_it.number(), F_SETFL, flags), 0);
-  std::uint64_t n_lost = 0;
-  {
-    LineWriter writer(to_it.number());
-    writer.put("never read\n");
-    EXPECT_EQ(fcntl(to_it.number(), F_GETFL), flags);
-    n_lost = writer.n_lost();
-  }
-  EXPECT_EQ(n_lost, 0u) << "it could still be read";
+  const Descriptor own = without_blocking(to_it.number());
+  ASSERT_TRUE(own.is_open());
+  EXPECT_NE(fcntl(own.number(), F_GETFL) & O_NONBLOCK, 0);
+  EXPECT_EQ(fcntl(to_it.number(), F_GETFL) & O_NONBLOCK, 0);
+  ssize_t n = 1;
+  while ((n = write(own.number(), "x", 1)) == 1) continue;
+  EXPECT_EQ(errno, EAGAIN) << "and it is the same pipe, which is full for all";
+  pollfd watched{to_it.number(), POLLOUT, 0};
+  EXPECT_EQ(poll(&watched, 1, 0), 0);
+}
+
+TEST(WithoutBlocking, AFileNeverBlocksAndIsNotOpenedAnew) {
+  const test::TempFolder folder;
+  const Descriptor file(open(folder.file("log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  EXPECT_FALSE(without_blocking(file.number()).is_open()) << "it would begin at its beginning";
+  EXPECT_FALSE(without_blocking(-1).is_open());
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ TEST_F(LogTest, AReaderThatDoesNotReadLosesLinesAndIsTold) {
   start({});
   const std::string padding(200, 'x');
   // More than the queue and a pipe hold. Nobody reads yet, so saying them must not wait.
-  constexpr std::size_t kLines = 2 * limits::kLogLinesMax;
+  constexpr std::size_t kLines = 2 * limits::kWriterLinesMax;
   for (std::size_t i = 0; i < kLines; ++i) log_->say(LogLevel::kInfo, padding + std::to_string(i));
   const std::string lost = " lines of this log were lost, not read in time";
   const std::string text = all(lost);

@@ -37,8 +37,8 @@ class Router {
   // `path` as it came, percent-encoded (and well so: RequestParser sees to it). HEAD is answered by GET's route.
   Match find(std::string_view method, std::string_view path) const;
 
-  // Of a path that is not there: the one that is meant, if it lacks /v1, has it twice, or ends with a slash. Empty:
-  // none.
+  // Of a path that is not there: the one that is meant, if it lacks /v1, has it twice or where none belongs, or ends
+  // with a slash. Empty: none.
   std::string meant(std::string_view path) const;
 
   const std::vector<Endpoint>& endpoints() const { return routes_; }
