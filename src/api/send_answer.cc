@@ -45,7 +45,7 @@ Ending ending_of(const FinishEvent& finish) {
     case EndReason::kShutdown: return Ending::kRefused;
     case EndReason::kError: break;
   }
-  return Ending::kFailed;
+  return end_error(finish).status >= 500 ? Ending::kFailed : Ending::kRefused;
 }
 
 void note_end(Exchange& exchange, const FinishEvent& finish) {
@@ -54,8 +54,8 @@ void note_end(Exchange& exchange, const FinishEvent& finish) {
 void note_pause(Exchange& exchange) { exchange.note_end(kEndByPause, Ending::kWell); }
 
 void note_end_of_stream(Exchange& exchange, const LogEntry& last) {
-  const auto* finish = std::get_if<FinishEvent>(&last.what);
-  finish ? note_end(exchange, *finish) : note_pause(exchange);
+  if (const auto* finish = std::get_if<FinishEvent>(&last.what)) return note_end(exchange, *finish);
+  note_pause(exchange);
 }
 
 // Appends what an entry is to a stream. True if the stream ends with it.
