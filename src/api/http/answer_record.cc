@@ -46,8 +46,8 @@ void AnswerRecord::become_websocket() {
   is_websocket_ = true;
 }
 
-void AnswerRecord::end(std::string_view end, Ending how) {
-  told_.end = end;
+void AnswerRecord::end(std::string_view name, Ending how) {
+  told_.end = name;
   told_.ending = how;
 }
 
@@ -62,15 +62,16 @@ const std::string& AnswerRecord::id() {
 
 void AnswerRecord::tell(const TellAnswered& answered, Instant now) {
   if (!answered || (told_.status == 0 && told_.method.empty())) return;
-  told_.took = now - begun_;
-  if (is_websocket_) told_.is_whole = told_.cut_by == CutBy::kNobody;
-  if (told_.is_whole) told_.cut_by = CutBy::kNobody;  // half gone, it still took all
-  if (!told_.is_whole && told_.cut_by == CutBy::kNobody) told_.cut_by = CutBy::kClient;
-  // A failure of ours is known of an answer that has begun alone: its client has the head.
-  const bool heard_nothing = !told_.is_whole && told_.n_bytes == 0 && told_.cut_by != CutBy::kError;
-  if (heard_nothing && !is_websocket_) told_.status = status_of_nothing(told_.cut_by);
   id();
-  answered(told_);
+  AnsweredRequest told = told_;
+  told.took = now - begun_;
+  if (is_websocket_) told.is_whole = told.cut_by == CutBy::kNobody;
+  if (told.is_whole) told.cut_by = CutBy::kNobody;  // half gone, it still took all
+  if (!told.is_whole && told.cut_by == CutBy::kNobody) told.cut_by = CutBy::kClient;
+  // A failure of ours is known of an answer that has begun alone: its client has the head.
+  const bool heard_nothing = !told.is_whole && told.n_bytes == 0 && told.cut_by != CutBy::kError;
+  if (heard_nothing && !is_websocket_) told.status = status_of_nothing(told.cut_by);
+  answered(told);
 }
 
 }  // namespace fermata::api

@@ -20,7 +20,7 @@ class AnswerRecord {
   void wrote(std::size_t n_bytes) { told_.n_bytes += n_bytes; }            // of its body
   void whole() { told_.is_whole = true; }
   void become_websocket();  // which is whole unless it is cut
-  void end(std::string_view end, Ending how);
+  void end(std::string_view name, Ending how);
   void cut(CutBy by);  // the first counts; nothing cuts an answer that is whole
 
   const std::string& id();  // the client's, or ours from now on

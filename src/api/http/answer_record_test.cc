@@ -3,9 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <initializer_list>
 #include <optional>
-#include <string>
+#include <utility>
 
 namespace fermata::api {
 namespace {
