@@ -113,8 +113,10 @@ Result<void> serve_and_log(const ServeSettings& settings, Stopping& stopping) {
   LineWriter out(STDOUT_FILENO);  // nobody may read that either
   ServerOptions options = settings.server;
   options.n_log_lines_lost = [&log] { return log.n_lost(); };
-  return serve(
+  Result<void> served = serve(
       options, [&](const TellLoading& tell) { return load(settings, tell); }, told_to(log, out, stopping));
+  if (served) log.say(LogLevel::kInfo, "stopped: asked to");  // a server that is gone without it died
+  return served;
 }
 
 int run_server(ServeSettings& settings, InterruptSignal& signals) {

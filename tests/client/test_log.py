@@ -116,6 +116,19 @@ def test_what_the_loader_says_is_the_logs_too(start):
     assert 0 < len(loading) <= 3 and loading[-1].endswith(" 100 %"), said
 
 
+@pytest.mark.parametrize("is_ready", [True, False])
+def test_a_server_that_was_asked_to_stop_says_so_last(start, is_ready):
+    server = start(*(["--engine", "fake"] if is_ready else ["-m", tiny_model(), "-c", "131072"]), "--log-format", "json")
+    if is_ready:
+        server.ready()
+    assert server.stop() == 0
+
+    def last():
+        return json.loads([line for line in server.log if line.startswith("{")][-1])
+    until(lambda: last().get("message") == "stopped: asked to", lambda: server.log)
+    assert last()["level"] == "info"
+
+
 def test_the_openai_client_tells_the_id(tiny):
     with openai.OpenAI(base_url=f"{tiny.url}/v1", api_key="none", max_retries=0) as client:
         answer = client.completions.create(model="tiny", prompt="x", max_tokens=1)
