@@ -17,6 +17,9 @@ constexpr std::string_view kHashPrefix = "blake2b:";
 constexpr std::size_t kKeyBytes = 32;
 constexpr std::size_t kNameBytesMax = 64;
 constexpr const char* kNameWanted = "the name of a key has letters, digits, '.', '-' and '_', at most 64";
+constexpr const char* kLineWanted =
+    "there stands a name, a tenant, scopes and a hash, not a key; 'fermata new-key NAME --append FILE' makes a key and "
+    "writes such a line";
 constexpr const char* kTenantWanted = "a tenant is named like a key, or '-'";
 constexpr Scope kScopes[] = {Scope::kUse, Scope::kReview, Scope::kAdmin};
 
@@ -66,9 +69,7 @@ ApiKeys::Hash ApiKeys::hash_of(std::string_view key) {
 Result<ApiKeys::Entry> ApiKeys::parse_line(std::string_view line) {
   std::istringstream words{std::string(line)};
   std::string name, tenant, scopes, hash, more;
-  if (!(words >> name >> tenant >> scopes >> hash) || words >> more) {
-    return wrong("write: name tenant scope[,scope] blake2b:HEX");
-  }
+  if (!(words >> name >> tenant >> scopes >> hash) || words >> more) return wrong(kLineWanted);
   if (!is_name(name)) return wrong(kNameWanted);
   if (tenant != "-" && !is_name(tenant)) return wrong(kTenantWanted);
   auto granted = parse_scopes(scopes);

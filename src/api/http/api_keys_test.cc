@@ -64,6 +64,8 @@ TEST(ApiKeys, RefusesBadLinesAndNamesThemWithoutQuoting) {
     EXPECT_NE(keys.error().message.find("line 2"), std::string::npos);
     EXPECT_EQ((keys.error().message + keys.error().detail).find("SECRET"), std::string::npos);
   }
+  EXPECT_NE(ApiKeys::parse("secret").error().message.find("fermata new-key NAME --append FILE"), std::string::npos)
+      << "a file of bare keys, as others have it";
   EXPECT_FALSE(ApiKeys::make_key("a b", "", {Scope::kUse}));
   EXPECT_FALSE(ApiKeys::make_key("a", "", {}));
   std::string many;
