@@ -1,5 +1,7 @@
 """What README.md shows of the served API works as it stands there; the address alone is another."""
 
+import ast
+import builtins
 import json
 import re
 import subprocess
@@ -54,10 +56,20 @@ def test_the_story_that_is_paused_and_goes_on(tiny):
     assert tiny.generation("client:story")["usage"]["completion_tokens"] == 300
 
 
-def test_the_python_client_gets_the_pause_back(tiny):
-    text = here(tiny, PYTHON[0], **{"stream=True,": "stream=True, seed=7,"})
+def test_the_python_client_gets_the_pause_back_and_goes_on(tiny):
+    text = here(tiny, PYTHON[0], **{"stream=True,\n    max_tokens=200": "stream=True, seed=7,\n    max_tokens=200"})
     ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=WAIT_S)
     assert ran.returncode == 0, ran.stderr
-    pause_id = ran.stdout.split()[-1]
-    assert pause_id.startswith("pau_")
-    tiny.post("/v1/resume", {"pause_id": pause_id, "wait": True}).ok()
+    before, pause_id, rest = re.split(r"\n\[(pau_\w+)\]\n", ran.stdout)
+    assert before and pause_id and rest
+
+
+def test_the_samples_of_clients_lack_no_name():
+    """Each of Python stands alone: what it names it imports or makes."""
+    samples = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/clients.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert len(samples) == 2
+    for sample in samples:
+        nodes = list(ast.walk(ast.parse(sample)))
+        made = {alias.asname or alias.name for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names}
+        made |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        assert {node.id for node in nodes if isinstance(node, ast.Name)} <= made | set(dir(builtins)), sample
