@@ -26,7 +26,7 @@ class Log {
 
   const LogOptions& options() const { return options_; }
   void say(LogLevel level, std::string_view message);
-  // At info; what was refused at warn, what failed at error, a probe that found us well at debug.
+  // At info; what was refused at warn, what failed at error, a probe that was answered as it should be at debug.
   void answered(const api::AnsweredRequest& request);
 
   // Lines that nobody will read.
@@ -42,6 +42,7 @@ class Log {
 // One line each, with its end. `time`: milliseconds since 1970.
 std::string log_line(LogFormat format, std::int64_t time, LogLevel level, std::string_view message);
 std::string log_line(LogFormat format, std::int64_t time, LogLevel level, const api::AnsweredRequest& request);
+bool is_probe(const api::AnsweredRequest& request);  // of health
 LogLevel level_of(const api::AnsweredRequest& request);
 
 }  // namespace fermata

@@ -99,6 +99,8 @@ std::string log_line(LogFormat format, std::int64_t time, LogLevel level, const 
   return boost::json::serialize(line) + "\n";
 }
 
+bool is_probe(const api::AnsweredRequest& request) { return request.path == "/health" || request.path == "/v1/health"; }
+
 LogLevel level_of(const api::AnsweredRequest& request) {
   if (request.cut_by == api::CutBy::kError) return LogLevel::kError;
   // A stream has said 200 long before, and a whole answer has the status of an error also for what its client wanted.
@@ -108,8 +110,7 @@ LogLevel level_of(const api::AnsweredRequest& request) {
   const api::Ending ending = request.ending.value_or(by_status);
   if (ending == api::Ending::kFailed) return LogLevel::kError;
   if (ending == api::Ending::kRefused) return LogLevel::kWarn;
-  const bool is_probe = request.path == "/health" || request.path == "/v1/health";
-  return is_probe ? LogLevel::kDebug : LogLevel::kInfo;
+  return is_probe(request) ? LogLevel::kDebug : LogLevel::kInfo;
 }
 
 }  // namespace fermata

@@ -103,7 +103,10 @@ TEST(LogLevels, WhatIsRefusedOrFailedIsLouder) {
   one.path = "/health";
   EXPECT_EQ(level_of(one), LogLevel::kDebug);
   one.status = 503;
-  EXPECT_EQ(level_of(one), LogLevel::kError);
+  EXPECT_EQ(level_of(one), LogLevel::kError) << "the engine does not answer";
+  one.ending = api::Ending::kWell;
+  EXPECT_EQ(level_of(one), LogLevel::kDebug) << "it loads, or stops";
+  one.ending.reset();
   one.status = 499;
   EXPECT_EQ(level_of(one), LogLevel::kWarn);
 }

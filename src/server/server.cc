@@ -69,6 +69,7 @@ class Server {
   asio::awaitable<void> stop();
   asio::awaitable<void> sweep();
   void read_keys();
+  void tell_answered(const AnsweredRequest& request) const;
   asio::awaitable<void> watch_keys();
   asio::awaitable<void> sleep(Duration duration);
 
@@ -129,7 +130,7 @@ Result<void> Server::listen() {
   ListenerOptions listens;
   listens.address = *at;
   listens.port = options_.port;
-  listens.answered = events_.answered;
+  if (events_.answered) listens.answered = [this](const AnsweredRequest& request) { tell_answered(request); };
   listens.noted_header = "x-fermata-generation";
   listens.limits.websocket_ping = std::max(options_.keep_alive, milliseconds(limits::kWebSocketPingLeastMs));
   Result<std::unique_ptr<Listener>> listener = Listener::bind(
@@ -141,6 +142,15 @@ Result<void> Server::listen() {
   events_.listening(listener_->url(), {[this] { asio::post(io_, [this] { asked_to_stop(); }); },
                                        [this] { asio::post(io_, [this] { read_keys(); }); }});
   return {};
+}
+
+// 503 is what a probe should hear while the model is loaded and while the server stops; it asks every few seconds.
+void Server::tell_answered(const AnsweredRequest& request) const {
+  const bool is_as_it_should_be = request.status == 503 && (!desk_->ready() || desk_->draining());
+  if (!is_as_it_should_be || !is_probe(request)) return events_.answered(request);
+  AnsweredRequest told = request;
+  told.ending = Ending::kWell;
+  events_.answered(told);
 }
 
 void Server::on_loaded(Result<LoadedModel>& loaded) {

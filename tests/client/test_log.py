@@ -116,6 +116,15 @@ def test_what_the_loader_says_is_the_logs_too(start):
     assert 0 < len(loading) <= 3 and loading[-1].endswith(" 100 %"), said
 
 
+def test_a_probe_while_the_model_is_loaded_is_nothing_to_warn_of(start):
+    server = start("-m", tiny_model(), "-c", "131072", "--log-format", "json", "--log-level", "debug")
+    probe = server.get("/health")
+    refused = server.get("/v1/capabilities")
+    for answer, level in ((probe, "debug"), (refused, "error")):
+        line = logged(server, answer.headers["x-request-id"])
+        assert (answer.status, line["status"], line["level"]) == (503, 503, level)
+
+
 @pytest.mark.parametrize("is_ready", [True, False])
 def test_a_server_that_was_asked_to_stop_says_so_last(start, is_ready):
     server = start(*(["--engine", "fake"] if is_ready else ["-m", tiny_model(), "-c", "131072"]), "--log-format", "json")
