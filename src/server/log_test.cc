@@ -87,6 +87,9 @@ TEST(LogLine, OfARequestForPrograms) {
   const auto cut = boost::json::parse(log_line(LogFormat::kJson, kTime, LogLevel::kInfo, odd));
   EXPECT_FALSE(cut.at("whole").as_bool());
   EXPECT_EQ(cut.at("cut").as_string(), "key");
+  odd.took = Duration{134'567};
+  const std::string quick = log_line(LogFormat::kJson, kTime, LogLevel::kInfo, odd);
+  EXPECT_TRUE(quick.ends_with(",\"ms\":0.135}\n")) << quick;
 }
 
 TEST(LogLine, AMessageIsOneLineWhateverItQuotes) {
