@@ -53,6 +53,13 @@ void note_end(Exchange& exchange, const FinishEvent& finish) {
 }
 void note_pause(Exchange& exchange) { exchange.note_end(kEndByPause, Ending::kWell); }
 
+// Of a reader that went: its generation ends by that, unless somebody wants it all the same.
+void note_left(Exchange& exchange, const Dossier& dossier) {
+  const OnDisconnect gone = dossier.options.on_disconnect;
+  const bool ends = dossier.readers.size() <= 1 && (gone == OnDisconnect::kDefault || gone == OnDisconnect::kCancel);
+  exchange.note_end(ends ? to_string(EndReason::kDisconnected) : std::string_view(), Ending::kLeft);
+}
+
 void note_end_of_stream(Exchange& exchange, const LogEntry& last) {
   if (const auto* finish = std::get_if<FinishEvent>(&last.what)) return note_end(exchange, *finish);
   note_pause(exchange);
@@ -178,6 +185,7 @@ asio::awaitable<void> send_whole(Desk& desk, std::shared_ptr<Dossier> dossier, s
     }
     co_await dossier->changed.wait(at_most);
     if (exchange.is_gone()) {  // or half gone: it still hears the end
+      note_left(exchange, *dossier);
       response = error_response(Error{Code::kAborted, "the client closed its side of the connection", {}});
       break;
     }

@@ -64,6 +64,16 @@ def test_a_client_that_left(keyed):
     assert (line["status"], line["whole"], line["cut"]) == (200, False, "client") and "end" not in line
 
 
+@pytest.mark.parametrize("how", ["finish", "reset"])
+def test_a_client_that_left_before_its_whole_answer(keyed, how):
+    asked = Stream(keyed, "/v1/completions", {**ASKED, "fermata": {"pause_at": 3, "client_id": how}}, headers={"x-request-id": how})
+    until(lambda: keyed.get(f"/v1/generations/client:{how}").status == 200, "it is there")
+    keyed.wait_for(f"client:{how}", "paused")
+    getattr(asked, how)()
+    line = logged(keyed, how)
+    assert (line["status"], line["whole"], line["cut"], line["end"], line["level"]) == (499, False, "client", "disconnected", "warn")
+
+
 @pytest.mark.parametrize("streams", [True, False])
 def test_how_a_generation_ended(start, streams):
     server = start("--engine", "fake", "--log-format", "json").ready()

@@ -65,6 +65,12 @@ void AnswerRecord::tell(const TellAnswered& answered, Instant now) {
   id();
   AnsweredRequest told = told_;
   told.took = now - begun_;
+  const bool has_left = told.ending == Ending::kLeft;
+  if (has_left) told.ending.reset();  // the status says it
+  if (has_left && told.is_whole) {  // whoever closed takes it as one that half closed does: nobody can tell them apart
+    told.is_whole = false;
+    told.status = status_of_nothing(CutBy::kClient);
+  }
   if (is_websocket_) told.is_whole = told.cut_by == CutBy::kNobody;
   if (told.is_whole) told.cut_by = CutBy::kNobody;  // half gone, it still took all
   if (!told.is_whole && told.cut_by == CutBy::kNobody) told.cut_by = CutBy::kClient;

@@ -85,6 +85,19 @@ TEST_F(AnswerRecordTest, WhoIsHalfGoneAndTookAllHasItWhole) {
   EXPECT_EQ(told().status, 409);
 }
 
+TEST_F(AnswerRecordTest, WhoWentBeforeItsAnswerHasNoneThoughALastWordIsTaken) {
+  has_head(409);
+  record_.wrote(5);
+  record_.whole();
+  record_.end("disconnected", Ending::kLeft);
+  const AnsweredRequest one = told();
+  EXPECT_EQ(one.status, 499);
+  EXPECT_FALSE(one.is_whole);
+  EXPECT_EQ(one.cut_by, CutBy::kClient);
+  EXPECT_EQ(one.end, "disconnected");
+  EXPECT_FALSE(one.ending) << "as loud as one that was reset";
+}
+
 TEST_F(AnswerRecordTest, AWebSocketIsWholeUnlessItIsCut) {
   record_.become_websocket();
   EXPECT_TRUE(told().is_whole);

@@ -23,6 +23,7 @@ enum class Ending : std::uint8_t {
   kWell,     // as its client, or whoever may interrupt it, wanted
   kRefused,  // something was not granted it: time, or a server that goes on
   kFailed,   // by a fault of ours
+  kLeft,     // its client went before the answer began; what is still sent to it is a last word
 };
 
 // One request that is over, for a log. Nothing of a body, nothing of a query: both may hold secrets. Texts are
