@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/utf8.h"
+
 namespace fermata::cli {
 
 std::string long_name(const std::string& names) {
@@ -20,6 +22,19 @@ CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& valu
 
 CLI::Option* add_path(CLI::App& app, const std::string& names, std::string& value, const std::string& help) {
   return add_text(app, names, value, help)->type_name(std::string(kPathType));
+}
+
+std::string why_no_name(const std::string& text) {
+  if (text.empty()) return "must not be empty";
+  char before = 0;
+  bool has_control = false;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_c1 = before == '\xC2' && byte >= 0x80 && byte < 0xA0;  // terminals obey these too
+    has_control = has_control || byte < 0x20 || byte == 0x7f || is_c1;
+    before = c;
+  }
+  return has_control || !is_utf8(text) ? "takes a name in UTF-8 without control characters" : "";
 }
 
 CLI::Option* add_word(CLI::App& app, const std::string& names, std::string& value,

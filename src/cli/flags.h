@@ -93,6 +93,10 @@ CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& valu
 inline constexpr std::string_view kPathType = "FILE";
 CLI::Option* add_path(CLI::App& app, const std::string& names, std::string& value, const std::string& help);
 
+// Nothing if it can be a name of something in answers and on terminals: UTF-8 without control characters; else what is
+// wrong. For CLI::Option::check().
+std::string why_no_name(const std::string& text);
+
 // One of some words, for a value that is the word itself.
 CLI::Option* add_word(CLI::App& app, const std::string& names, std::string& value,
                       const std::vector<std::string>& words, const std::string& help);

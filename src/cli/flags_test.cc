@@ -129,5 +129,12 @@ TEST_F(Flags, ASwitchIsOnOrOff) {
   EXPECT_EQ(refusal({"--exact", "7"}), "--exact: takes on or off, not '7'");
 }
 
+TEST(WhyNoName, TakesWhatPeopleCallAModel) {
+  for (const char* name : {"gpt-4o", "org/model:7b", "modèle 你好", "\xC3\x9B"})
+    EXPECT_EQ(why_no_name(name), "") << name;
+  for (const char* name : {"", "a\tb", "\x7f", "\xC2\x80", "\xC3", "\xED\xA0\x80"})
+    EXPECT_NE(why_no_name(name), "") << name;
+}
+
 }  // namespace
 }  // namespace fermata::cli

@@ -129,6 +129,11 @@ TEST_F(ProgramTest, RefusesWhatItCannotDoByName) {
   expect_refused({"bench", "core", "--seconds", "inf"}, "--seconds");
   expect_refused({"bench", "core", "--json", ""}, "--json");
   expect_refused({"prepare-model", "", "x.gguf"}, "source");
+  for (const char* flag : {"--model-name", "--alias"}) {
+    for (const char* name : {"a\x1b[2J", "a\nb", "\x7f", "a\xC2\x9B", "\xFF"})
+      expect_refused({"serve", flag, name}, std::string(flag) + ": takes a name in UTF-8 without control characters");
+    expect_refused({"serve", flag, ""}, std::string(flag) + ": must not be empty");
+  }
   expect_refused({"run", "--raw", "--system", "Be brief.", "x"}, "--system");
   expect_refused({"run", "--engine", "fake", "--system", "Be brief.", "x"}, "--system needs a chat template");
 }

@@ -212,8 +212,11 @@ Command add_serve(CLI::App& app) {
            "TOML file with these flags as keys; a flag or variable wins; 'fermata config --example' prints one");
   add_address(*command, *settings);
   command->add_option("--model-name", settings->model_name, "What clients call the model; its own name if left out")
-      ->type_name("NAME");
-  command->add_option("--alias", settings->server.model_aliases, "Another name for it; repeatable")->type_name("NAME");
+      ->type_name("NAME")
+      ->check(why_no_name);
+  command->add_option("--alias", settings->server.model_aliases, "Another name for it; repeatable")
+      ->type_name("NAME")
+      ->check(why_no_name);
   add_waits(*command, *settings);
   add_log(*command, settings->log);
   settings->engine.add_to(*command);
