@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -40,6 +41,13 @@ void ProgressLine::show(float done) {
   last_shown_ = shown;
   std::fprintf(out_, terminal_ ? "\r\x1b[K%s %d %%" : "%s %d %%\n", what_.c_str(), shown);
   std::fflush(out_);
+}
+
+void ProgressLine::say(std::string_view line) {
+  if (!terminal_) return;
+  std::fprintf(out_, "\r\x1b[K%.*s", static_cast<int>(line.size()), line.data());
+  std::fflush(out_);
+  last_shown_ = std::max(last_shown_, 0);
 }
 
 std::string quoted(std::string_view text) {

@@ -27,7 +27,8 @@ class ProgressLine {
  public:
   explicit ProgressLine(std::string what, std::FILE* out = stderr);
   ~ProgressLine();
-  void show(float done);  // 0 .. 1
+  void show(float done);            // 0 .. 1
+  void say(std::string_view line);  // in its place, on a terminal alone
 
  private:
   std::string what_;

@@ -29,6 +29,14 @@ TEST(ProgressLine, SaysAFewWholeLinesOffATerminal) {
   EXPECT_EQ(shown({}), "");
 }
 
+TEST(ProgressLine, WhatIsSaidInItsPlaceIsNotForFiles) {
+  std::FILE* const file = std::tmpfile();
+  ProgressLine("loading x", file).say("checking");
+  std::rewind(file);
+  EXPECT_EQ(std::fgetc(file), EOF);
+  std::fclose(file);
+}
+
 TEST(Quoted, ShowsControlCharacters) { EXPECT_EQ(quoted("a\n\"\x1b"), "\"a\\n\\\"\\x1b\""); }
 
 }  // namespace

@@ -148,6 +148,16 @@ def test_a_server_that_was_asked_to_stop_says_so_last(start, is_ready):
     assert last()["level"] == "info"
 
 
+def test_the_self_test_is_told_of_when_it_runs(start, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    told = []
+    for _ in range(2):
+        server = start("-m", tiny_model(), "-c", "1024").ready()
+        assert server.stop() == 0
+        told.append([line for line in server.log if "checking that its answers are exact" in line])
+    assert [len(lines) for lines in told] == [1, 0] and " info " in told[0][0], "the second start knows"
+
+
 def test_the_openai_client_tells_the_id(tiny):
     with openai.OpenAI(base_url=f"{tiny.url}/v1", api_key="none", max_retries=0) as client:
         answer = client.completions.create(model="tiny", prompt="x", max_tokens=1)

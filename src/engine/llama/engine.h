@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -29,8 +30,10 @@ namespace fermata {
 class LlamaEngine final : public Engine {
  public:
   // Loads, warms up, works out the fingerprint and the exactness. kModel, kUnsupported or kInvalidArgument, each with
-  // what is wrong and where; kAborted if `progress` (may be empty) gave up.
-  static Result<std::unique_ptr<LlamaEngine>> load(const LlamaOptions& options, const LoadProgress& progress);
+  // what is wrong and where; kAborted if `progress` (may be empty) gave up. `before_test` (may be empty) is called
+  // before each self-test: it takes as long as some hundred steps.
+  static Result<std::unique_ptr<LlamaEngine>> load(const LlamaOptions& options, const LoadProgress& progress,
+                                                   const std::function<void()>& before_test = {});
   ~LlamaEngine() override;
 
   const EngineInfo& info() const override { return info_; }

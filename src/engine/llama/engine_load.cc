@@ -116,7 +116,8 @@ Result<void> check_loaded(const llama_model* model) {
 // The steps of LlamaEngine::load(), in order.
 class EngineLoader {
  public:
-  EngineLoader(const LlamaOptions& options, const LoadProgress& progress) : options_(options), progress_(progress) {}
+  EngineLoader(const LlamaOptions& options, const LoadProgress& progress, const std::function<void()>& before_test)
+      : options_(options), progress_(progress), before_test_(before_test) {}
 
   Result<std::unique_ptr<LlamaEngine>> run() {
     if (auto valid = check_options(options_); !valid) return valid.error();
@@ -158,6 +159,7 @@ class EngineLoader {
       return std::unique_ptr<LlamaEngine>();
     auto engine = load_way(switches, known.value_or(Exactness{}));
     if (!engine || known) return engine;
+    if (before_test_) before_test_();
     auto tested =
         test_row_invariance(**engine, {1, [&](std::int32_t n) { (*engine)->use_threads(n); }, options_.n_threads});
     if (!tested) return tested.error();
@@ -225,6 +227,7 @@ class EngineLoader {
 
   LlamaOptions options_;
   const LoadProgress& progress_;
+  const std::function<void()>& before_test_;
   std::vector<GgufFile> files_;
   ThreadChoice threads_;
   bool ours_ = false;
@@ -232,9 +235,10 @@ class EngineLoader {
   Exactness verdict_;
 };
 
-Result<std::unique_ptr<LlamaEngine>> LlamaEngine::load(const LlamaOptions& options, const LoadProgress& progress) {
+Result<std::unique_ptr<LlamaEngine>> LlamaEngine::load(const LlamaOptions& options, const LoadProgress& progress,
+                                                       const std::function<void()>& before_test) {
   try {
-    return EngineLoader(options, progress).run();
+    return EngineLoader(options, progress, before_test).run();
   } catch (const std::bad_alloc& error) {
     return too_little_memory("an allocation failed", error.what());
   } catch (const std::system_error& error) {  // a thread that could not be started
