@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
 #include <csignal>
 #include <map>
 #include <memory>
@@ -20,6 +19,7 @@
 #include "cli/open_engine.h"
 #include "cli/serve_words.h"
 #include "cli/stopping.h"
+#include "cli/variables.h"
 #include "engine/llama/json_text.h"
 #include "server/line_writer.h"
 #include "server/log.h"
@@ -34,6 +34,7 @@ struct ServeSettings {
   LogOptions log;
   std::string model_name;
   std::string config;
+  std::vector<std::string> warnings;  // of how it was started
   double drain_s = 30;
   double keep_alive_s = limits::kKeepAliveMs / 1e3;
   double pause_wait_s = limits::kPauseWaitMs / 1e3;
@@ -111,6 +112,7 @@ ServerEvents told_to(Log& log, LineWriter& out, Stopping& stopping) {
 Result<void> serve_and_log(const ServeSettings& settings, Stopping& stopping) {
   Log log(settings.log, STDERR_FILENO);
   LineWriter out(STDOUT_FILENO);  // nobody may read that either
+  for (const std::string& warning : settings.warnings) log.say(LogLevel::kWarn, printable(warning));
   ServerOptions options = settings.server;
   options.n_log_lines_lost = [&log] { return log.n_lost(); };
   Result<void> served = serve(
@@ -181,16 +183,6 @@ void add_waits(CLI::App& command, ServeSettings& settings) {
       ->capture_default_str();
 }
 
-// Every flag is a variable: --log-format is FERMATA_LOG_FORMAT.
-void name_variables(CLI::App& command) {
-  for (CLI::Option* option : command.get_options()) {
-    if (option->get_lnames().empty() || option->get_lnames().front() == "help") continue;
-    std::string name = "FERMATA_";
-    for (const char c : option->get_lnames().front()) name += c == '-' ? '_' : static_cast<char>(std::toupper(c));
-    option->envname(name);
-  }
-}
-
 }  // namespace
 
 Command add_serve(CLI::App& app) {
@@ -225,6 +217,7 @@ Command add_serve(CLI::App& app) {
   command->parse_complete_callback([] {});  // else CLI11 reads the variables for every other command too
   return [settings, command](InterruptSignal& signals) {
     const Result<void> configured = settings->config.empty() ? Result<void>() : read_config(*command, settings->config);
+    settings->warnings = strange_variables(*command, environ);
     return configured ? run_server(*settings, signals) : complain(configured.error());
   };
 }

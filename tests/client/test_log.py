@@ -158,6 +158,13 @@ def test_the_self_test_is_told_of_when_it_runs(start, tmp_path, monkeypatch):
     assert [len(lines) for lines in told] == [1, 0] and " info " in told[0][0], "the second start knows"
 
 
+def test_a_variable_that_counts_for_nothing_is_told_of(start, monkeypatch):
+    monkeypatch.setenv("FERMATA_PROT", "8081")
+    server = start("--engine", "fake").ready()
+    assert server.stop() == 0
+    assert [line for line in server.log if " warn " in line and "FERMATA_PROT" in line and "did you mean 'FERMATA_PORT'?" in line]
+
+
 def test_the_openai_client_tells_the_id(tiny):
     with openai.OpenAI(base_url=f"{tiny.url}/v1", api_key="none", max_retries=0) as client:
         answer = client.completions.create(model="tiny", prompt="x", max_tokens=1)
