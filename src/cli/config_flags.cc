@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "cli/config_file.h"
+#include "cli/foreign_flags.h"
 #include "cli/input_file.h"
 #include "cli/usage.h"
 
@@ -37,7 +38,7 @@ class ConfigReader {
           "there is no section '" + section_of(item) + "'; keys stand at the top, or in [" + command_.get_name() + "]");
     const auto known = keys();
     if (std::find(known.begin(), known.end(), name) == known.end())
-      return wrong_at(path_, item.key_at, "there is no key '" + name + "'" + did_you_mean(name, known));
+      return wrong_at(path_, item.key_at, "there is no key '" + name + "'" + hint_for(name, known));
     CLI::Option* option = command_.get_option("--" + name);
     const auto [before, is_new] = seen_.emplace(option, name);
     if (!is_new)
@@ -49,6 +50,11 @@ class ConfigReader {
   }
 
  private:
+  std::string hint_for(const std::string& name, const std::vector<std::string>& known) const {
+    const std::string_view instead = instead_of("fermata " + command_.get_name(), "--" + name);
+    return instead.empty() ? did_you_mean(name, known) : ", which is llama.cpp's: " + std::string(instead);
+  }
+
   std::vector<std::string> keys() const {
     std::vector<std::string> names;
     for (const CLI::Option* option : std::as_const(command_).get_options())

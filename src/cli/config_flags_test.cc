@@ -69,6 +69,9 @@ TEST_F(ConfigFlags, AWrongTypeIsToldWithPlaceKeyAndWhatIsExpected) {
 TEST_F(ConfigFlags, AnUnknownKeyGetsTheNearestAsAHint) {
   EXPECT_EQ(refusal("prot = 1"), "1:1: there is no key 'prot'; did you mean 'port'?");
   EXPECT_EQ(refusal("\n allow_host = \"a\""), "2:2: there is no key 'allow_host'; did you mean 'allow-host'?");
+  EXPECT_EQ(
+      refusal("n-gpu-layers = 99"),
+      "1:1: there is no key 'n-gpu-layers', which is llama.cpp's: leave it out: everything is computed on the CPU");
   EXPECT_EQ(refusal("zzzzzzzz = 1"), "1:1: there is no key 'zzzzzzzz'");
   EXPECT_EQ(refusal("config = \"x\""), "1:1: there is no key 'config'");
   EXPECT_EQ(refusal("[server]\nport = 1"), "2:1: there is no section 'server'; keys stand at the top, or in [serve]");

@@ -91,6 +91,17 @@ constexpr ForeignFlag kForeignFlags[] = {
      "leave it out: the answer is printed as it is, and nothing else"},
 };
 
+// What llama.cpp takes for "choose yourself".
+struct ForeignValue {
+  std::string_view flag;
+  std::string_view value;
+  std::string_view instead;
+};
+constexpr ForeignValue kForeignValues[] = {
+    {"--ctx:", "not '0'", "leave it out, or say how many tokens all generations share: it does not follow the model"},
+    {"--threads:", "not '-1'", "leave it out: it chooses"},
+};
+
 template <class Visit>
 void for_each_name(std::string_view names, Visit&& visit) {
   for (std::size_t begin = 0; begin < names.size();) {
@@ -125,16 +136,27 @@ std::string_view instead_of(std::string_view command, std::string_view flag) {
   return {};
 }
 
-std::string foreign_flag_among(const std::vector<std::string>& words, const CLI::App& at, const std::string& name) {
+std::vector<std::string> foreign_flags_among(const std::vector<std::string>& words, const CLI::App& at,
+                                             const std::string& name) {
+  std::vector<std::string> said;
   bool is_value = false;  // of the flag before it
   for (const std::string& word : words) {
     if (word == "--") break;
     const std::string flag = word.substr(0, word.find('='));
     const CLI::Option* option = word.starts_with('-') ? known(at, flag) : nullptr;
     const std::string_view instead = option || is_value ? "" : instead_of(name, flag);
-    if (!instead.empty()) return refusal(name, flag, instead);
+    if (!instead.empty()) {
+      std::string refused = refusal(name, flag, instead);
+      if (std::find(said.begin(), said.end(), refused) == said.end()) said.push_back(std::move(refused));
+    }
     is_value = option && option->get_type_size() != 0 && flag.size() == word.size();
   }
+  return said;
+}
+
+std::string instead_of_value(std::string_view said) {
+  for (const ForeignValue& foreign : kForeignValues)
+    if (said.starts_with(foreign.flag) && said.ends_with(foreign.value)) return "; " + std::string(foreign.instead);
   return {};
 }
 

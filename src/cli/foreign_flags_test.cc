@@ -50,10 +50,16 @@ TEST(ForeignFlags, WhatAFlagTakesIsNoFlag) {
   (void)add_run(app);
   const CLI::App& run = *app.get_subcommand("run");
   const auto among = [&](const std::vector<std::string>& words) {
-    return foreign_flag_among(words, run, "fermata run");
+    std::string said;
+    for (const std::string& one : foreign_flags_among(words, run, "fermata run"))
+      said += said.empty() ? one : "\n" + one;
+    return said;
   };
   EXPECT_EQ(among({"run", "-b", "5"}),
             "'fermata run' has no flag '-b', which is llama.cpp's: " + std::string(instead_of("fermata run", "-b")));
+  EXPECT_EQ(among({"run", "-b", "5", "--temp", "1", "-ngl=9", "-b", "6"}),
+            among({"run", "-b"}) + "\n" + among({"run", "-ngl"}))
+      << "all are told, and none twice";
   EXPECT_NE(among({"run", "--batch-size=5"}), "");
   EXPECT_NE(among({"run", "--stop=x", "-b"}), "");
   EXPECT_EQ(among({"run", "--stop", "-b", "hello"}), "");

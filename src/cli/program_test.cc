@@ -86,6 +86,10 @@ TEST_F(ProgramTest, AFlagOfLlamaCppIsToldWithWhatStandsForIt) {
   expect_refused({"serve", "-hf", "some/model"}, "nothing is downloaded");
   expect_refused({"run", "-ngl", "99", "hello"}, "has no flag '-ngl'");
   expect_refused({"run", "-n", "x", "hello"}, "--max-tokens: takes");
+  for (const char* told : {"'-np'", "'-ngl'", "'--flash-attn'"})
+    expect_refused({"serve", "-np", "4", "-c", "4096", "-ngl", "99", "--flash-attn", "on"}, told);
+  expect_refused({"serve", "-c", "0"}, "not '0'; leave it out, or say how many tokens");
+  expect_refused({"serve", "-t", "-1"}, "not '-1'; leave it out: it chooses");
   EXPECT_EQ(program_.run({"serve", "-ngl", "99", "--help"}).code, 0) << "help is help";
 }
 

@@ -113,6 +113,12 @@ bool lacks_only_a_command(const CLI::ParseError& error, const Place& place) {
          place.app->remaining(true).empty();
 }
 
+int complain_all(const Words& said, const Place& place) {
+  for (const std::string& one : said) complain({Code::kInvalidArgument, one, {}, false});
+  std::fprintf(stderr, "'%s --help' tells more.\n", place.name.c_str());
+  return kUsage;
+}
+
 }  // namespace
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
@@ -129,16 +135,16 @@ int complain_usage(const CLI::App& app, const CLI::ParseError& error, const std:
     return kUsage;
   }
   const bool is_about_words = is<CLI::ExtrasError>(error) || is<CLI::RequiredError>(error);
-  std::string unknown = foreign_flag_among(words, *places.back().app, places.back().name);
-  if (unknown.empty() && error.get_exit_code() == 0) return print_what_was_asked_for(app, error);
-  if (unknown.empty() && is_about_words) unknown = why_unknown(places);
+  const Words foreign = foreign_flags_among(words, *places.back().app, places.back().name);
+  if (!foreign.empty()) return complain_all(foreign, places.back());
+  if (error.get_exit_code() == 0) return print_what_was_asked_for(app, error);
+  std::string unknown = is_about_words ? why_unknown(places) : "";
   if (unknown.empty()) {
     const std::string variable = variable_behind(*places.back().app, error.what(), words);
-    unknown = error.what() + (variable.empty() ? "" : ", which is in the variable " + variable);
+    unknown = error.what() + (variable.empty() ? "" : ", which is in the variable " + variable) +
+              instead_of_value(error.what());
   }
-  complain({Code::kInvalidArgument, unknown, {}, false});
-  std::fprintf(stderr, "'%s --help' tells more.\n", places.back().name.c_str());
-  return kUsage;
+  return complain_all({unknown}, places.back());
 }
 
 }  // namespace fermata::cli
