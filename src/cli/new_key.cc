@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -31,6 +32,7 @@ namespace fermata::cli {
 namespace {
 
 constexpr mode_t kMode = 0600;
+constexpr int kLinksMax = 40;  // as Linux
 
 struct NewKeySettings {
   std::string name;
@@ -97,6 +99,20 @@ Result<ScratchFile> prepare_key_file(const std::string& path, const std::string&
   return scratch;
 }
 
+// A link stays one, also if what it leads to is not there yet.
+std::filesystem::path behind_links(const std::string& given, std::error_code& error) {
+  namespace fs = std::filesystem;
+  fs::path path = fs::absolute(given, error);
+  for (int i = 0; i < kLinksMax && !error; ++i) {
+    std::error_code is_none;
+    const fs::path to = fs::read_symlink(path, is_none);
+    if (is_none) return fs::weakly_canonical(path, error);
+    path = path.parent_path() / to;  // an absolute one replaces all
+  }
+  if (!error) error = std::make_error_code(std::errc::too_many_symbolic_link_levels);
+  return path;
+}
+
 Result<void> print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   return flush_output();
@@ -105,9 +121,8 @@ Result<void> print(const std::string& text) {
 // Whole or not at all: a server that looks at the file meanwhile sees the old or the new one. And the key is with its
 // owner before the file has its line: nobody has a key that was not printed.
 Result<void> print_and_append(const api::ApiKeys::Made& made, const std::string& given_path) {
-  namespace fs = std::filesystem;
   std::error_code error;
-  const fs::path path = fs::weakly_canonical(fs::absolute(given_path), error);  // a link stays one
+  const std::filesystem::path path = behind_links(given_path, error);
   if (error) return Error{Code::kIo, given_path + " cannot be found", error.message(), false};
   const Result<Descriptor> locked = lock(path.parent_path().string());
   if (!locked) return locked.error();

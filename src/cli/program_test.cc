@@ -232,6 +232,21 @@ TEST_F(ProgramTest, ANewKeyIsPrintedOnceAndItsLineIsAppended) {
   EXPECT_TRUE(fermata::test::read_file(file).starts_with("# ours\n"));
 }
 
+TEST_F(ProgramTest, ALinkToTheFileOfKeysStaysOne) {
+  namespace fs = std::filesystem;
+  fs::create_directory(program_.file("data"));
+  fs::create_symlink("data/keys", program_.file("link"));  // relative to where it lies, and to nothing yet
+  fs::create_symlink(program_.file("link"), program_.file("link to it"));
+  for (std::size_t n = 1; n <= 2; ++n) {
+    EXPECT_EQ(program_.run({"new-key", "one", "--append", program_.file("link to it")}).code, 0);
+    EXPECT_TRUE(fs::is_symlink(program_.file("link")) && fs::is_symlink(program_.file("link to it")));
+    EXPECT_EQ(api::ApiKeys::load(program_.file("data/keys"))->size(), n);
+  }
+  fs::create_symlink("round", program_.file("round"));
+  EXPECT_EQ(program_.run({"new-key", "one", "--append", program_.file("round")}).code, 1);
+  EXPECT_TRUE(fs::is_symlink(program_.file("round")));
+}
+
 TEST_F(ProgramTest, AKeyThatCannotBeIsRefusedAndTheFileStays) {
   const std::string file = program_.file("keys");
   expect_refused({"new-key", "a b"}, "the name of a key has");
