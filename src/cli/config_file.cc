@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -17,6 +18,59 @@ std::string number_text(double number) {
   char digits[32];
   return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
 }
+
+// Walks over what is no key, so that dots in texts and comments are none of a key.
+class KeyParts {
+ public:
+  explicit KeyParts(std::string_view text) : text_(text) {}
+
+  // Where a key has more parts than any of ours. The parser takes time with the square of their number.
+  std::optional<FilePlace> too_many() {
+    for (std::size_t n_dots = 0; at_ < text_.size();) {
+      const char c = text_[at_];
+      if (c == '"' || c == '\'') {
+        skip_text(c);
+        continue;
+      }
+      if (c == '#') {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+        continue;
+      }
+      if (std::string_view("\n=,[{").find(c) != std::string_view::npos) n_dots = 0;
+      if (c == '.' && ++n_dots > kDotsMax) return place();
+      ++at_;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr std::size_t kDotsMax = 8;
+
+  // Of three quotes, up to the next three; of one, at most to the end of its line.
+  void skip_text(char quote) {
+    const std::string three(3, quote);
+    const bool is_long = text_.substr(at_).starts_with(three);
+    at_ += is_long ? 3 : 1;
+    while (at_ < text_.size()) {
+      if (is_long ? text_.substr(at_).starts_with(three) : text_[at_] == quote) {
+        at_ += is_long ? 3 : 1;
+        return;
+      }
+      if (!is_long && text_[at_] == '\n') return;  // the parser says what is wrong
+      at_ += text_[at_] == '\\' && quote == '"' ? 2 : 1;
+    }
+  }
+
+  FilePlace place() const {
+    const std::string_view before = text_.substr(0, at_);
+    const auto n_lines = static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
+    const std::size_t begin = before.rfind('\n') + 1;  // of its line; 0 of the first
+    return {n_lines + 1, at_ - begin + 1};
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
 
 class Reader {
  public:
@@ -94,6 +148,8 @@ Error wrong_at(const std::string& path, FilePlace place, std::string message) {
 }
 
 Result<std::vector<ConfigItem>> parse_config(std::string_view text, const std::string& path) {
+  if (const std::optional<FilePlace> place = KeyParts(text).too_many())
+    return wrong_at(path, *place, "a key has too many parts; those of flags have one, or two with their section");
   return Reader(path).read(text);
 }
 

@@ -61,6 +61,20 @@ TEST(ConfigFile, WhatIsWrongIsToldWithItsPlace) {
   EXPECT_NE(refusal("a = 1979-05-27").find("'a' takes a \"text\", a number"), std::string::npos);
 }
 
+TEST(ConfigFile, AKeyOfManyPartsIsRefusedBeforeItTakesTime) {
+  std::string parts = "a";
+  for (int i = 0; i < 5000; ++i) parts += ".a";
+  for (const std::string& text : {parts + " = 1", "[" + parts + "]", "x = {" + parts + " = 1}", "\n" + parts})
+    EXPECT_NE(refusal(text).find("a key has too many parts"), std::string::npos) << text.substr(0, 10);
+  EXPECT_EQ(refusal(parts + " = 1").substr(0, 13), "f.toml:1:18: ");
+  EXPECT_EQ(refusal("\nx = {" + parts + " = 1}").substr(0, 13), "f.toml:2:23: ");
+  for (const std::string& text :
+       {"# " + parts, "x = '" + parts + "' # " + parts, "x = \"\\\"" + parts + "\"",
+        "x = \"\"\"\n" + parts + "\n\"\"\"", std::string("x = [1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5]"),
+        std::string("a.b.c.d.e.f.g.h.i = 1")})
+    EXPECT_EQ(refusal(text), "") << text.substr(0, 10);
+}
+
 TEST(ConfigFile, NoInputIsReadBeyondItsEnd) {
   const std::string whole = "[serve]\na = [\"x\\u00e9\", 'y', 1]\nb = \"z\\\\\"\n";
   for (std::size_t n = 0; n <= whole.size(); ++n) {
