@@ -138,6 +138,7 @@ def test_a_probe_while_the_model_is_loaded_is_nothing_to_warn_of(start):
 @pytest.mark.parametrize("is_ready", [True, False])
 def test_a_server_that_was_asked_to_stop_says_so_last(start, is_ready):
     server = start(*(["--engine", "fake"] if is_ready else ["-m", tiny_model(), "-c", "131072"]), "--log-format", "json")
+    server.get("/health")  # it takes signals from now on
     if is_ready:
         server.ready()
     assert server.stop() == 0
