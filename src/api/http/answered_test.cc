@@ -5,6 +5,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/http/http_test_server.h"
@@ -63,6 +64,21 @@ TEST_F(Answered, ASaneIdOfTheClientIsTakenOver) {
     EXPECT_EQ(id_for(odd).substr(0, 4), "req_") << odd;
   for (int i = 0; i < 20; ++i) ours.insert(id_for(""));
   EXPECT_EQ(ours.size(), 20u);
+}
+
+TEST_F(Answered, WhatIsRefusedBecauseOfItsHeadKeepsItsId) {
+  TestServer server(setup_);
+  const std::string named = "Host: localhost\r\nx-request-id: mine/1\r\nContent-Type: application/json\r\n";
+  const std::pair<const char*, int> wrong[] = {
+      {"Content-Length: 999999999999\r\n", 413}, {"Content-Length: -1\r\n", 400}, {"Transfer-Encoding: gzip\r\n", 400}};
+  for (const auto& [bad, status] : wrong) {
+    const Reply reply = TestClient(server.port()).ask("POST /echo/a?secret=1 HTTP/1.1\r\n" + named + bad + "\r\n");
+    EXPECT_EQ(reply.status, status) << bad;
+    EXPECT_EQ(reply["x-request-id"], "mine/1") << bad;
+    const AnsweredRequest told = one(server);
+    EXPECT_EQ(told.id, "mine/1");
+    EXPECT_EQ(told.path, "/echo/a");
+  }
 }
 
 TEST_F(Answered, WhatIsRefusedIsToldToo) {

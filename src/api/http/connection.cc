@@ -209,6 +209,7 @@ asio::awaitable<bool> Connection::finish_reading(RequestParser& parser, bool mor
   const bool is_late = expired_ && !ended_ && parser.started();
   clear_deadline();
   if (parser.state() == RequestParser::State::kFailed) {
+    if (parser.has_head()) record_->begin(parser.request(), parser.raw_path());
     const RequestParser::Failure& failure = parser.failure();
     co_return co_await fail(failure.status, failure.error);
   }

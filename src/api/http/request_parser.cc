@@ -180,6 +180,7 @@ std::size_t RequestParser::find_header_end(std::string_view bytes) {
 }
 
 void RequestParser::finish_header() {
+  has_head_ = true;
   if (!read_target(target_) || !read_framing()) return;
   const std::string_view connection = request_.header("connection");
   keep_alive_ = http11_ ? !lists_token(connection, "close") : lists_token(connection, "keep-alive");

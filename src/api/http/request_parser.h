@@ -51,6 +51,7 @@ class RequestParser {
   bool expects_continue() const { return expects_continue_; }
   std::optional<std::uint64_t> body_length() const { return body_length_; }  // none: chunked
   bool started() const { return started_; }                                  // more than empty lines came
+  bool has_head() const { return has_head_; }  // its headers are whole, whatever else is wrong with it
 
  private:
   class HeadParser;
@@ -71,6 +72,7 @@ class RequestParser {
   Failure failure_;
   std::unique_ptr<Body> chunks_;  // null: told by content-length
   bool started_ = false;
+  bool has_head_ = false;
   std::size_t header_bytes_ = 0;  // of empty lines before it
   std::size_t scanned_ = 0;       // of the header that is not whole yet
   std::uint64_t body_left_ = 0;
