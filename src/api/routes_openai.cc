@@ -1,7 +1,10 @@
 // The routes that OpenAI's clients know.
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "api/names.h"
 #include "api/openai/call.h"
@@ -22,6 +25,12 @@ Error long_key() {
                  "the header Idempotency-Key must have at most " + std::to_string(limits::kNameBytesMax) + " bytes");
 }
 
+// Clients have names built in: who runs the server can let them be called so.
+Error with_way_out(Error error) {
+  if (error.code == Code::kModelNotFound) error.message += "; start it with --alias NAME to let clients call it so";
+  return error;
+}
+
 asio::awaitable<void> complete(Desk& desk, Route route, HttpRequest request, Exchange& exchange) {
   // Long bodies are read elsewhere than where all streams are served, and not for a client that left.
   const auto leaver = std::make_shared<Leaver>();
@@ -38,17 +47,19 @@ asio::awaitable<void> complete(Desk& desk, Route route, HttpRequest request, Exc
   if (call->fermata.idempotency_key.empty()) call->fermata.idempotency_key = key;
   const bool streams = call->stream;
   Result<Desk::Opened> opened = co_await desk.open(*std::move(call), request.principal, std::move(body_digest), leaver);
-  if (!opened) co_return co_await refuse(exchange, opened.error());
+  if (!opened) co_return co_await refuse(exchange, with_way_out(opened.error()));
   if (streams) co_return co_await send_stream(desk, opened->dossier, 0, exchange);
   co_await send_whole(desk, opened->dossier, 0, exchange);
 }
 
-json::object model_object(const Desk& desk) {
+// `name`: its own or an alias. `root` is the one behind all of them, as vLLM has it.
+json::object model_object(const Desk& desk, std::string_view name) {
   const EngineInfo& info = desk.info();
-  return {{"id", desk.options().model_name},
+  return {{"id", name},
           {"object", "model"},
           {"created", static_cast<std::int64_t>(desk.unix_time({}))},
           {"owned_by", "fermata"},
+          {"root", desk.options().model_name},
           {"fermata", json::object{{"fingerprint", info.fingerprint},
                                    {"n_ctx", info.n_cells},
                                    {"n_ctx_train", info.n_ctx_train},
@@ -57,7 +68,12 @@ json::object model_object(const Desk& desk) {
 
 HttpResponse list_models(Desk& desk, const HttpRequest&) {
   json::object answer{{"object", "list"}};
-  answer["data"] = json::array{model_object(desk)};
+  std::vector<std::string> names = desk.options().model_aliases;
+  names.insert(names.begin(), desk.options().model_name);
+  json::array models;
+  for (auto name = names.begin(); name != names.end(); ++name)
+    if (std::find(names.begin(), name, *name) == name) models.push_back(model_object(desk, *name));
+  answer["data"] = std::move(models);
   return json_response(answer);
 }
 
@@ -65,7 +81,7 @@ HttpResponse get_model(Desk& desk, const HttpRequest& request) {
   Call call;
   call.model = name_in_path(request);
   const Result<void> known = desk.check_model(call);
-  return known ? json_response(model_object(desk)) : error_response(known.error());
+  return known ? json_response(model_object(desk, call.model)) : error_response(with_way_out(known.error()));
 }
 
 struct TokenizeCall {

@@ -24,12 +24,13 @@ def joined(chunks):
 
 def test_models(client):
     models = client.models.list().data
-    assert [m.id for m in models] == ["tiny"]
+    assert [(m.id, m.root) for m in models] == [("tiny", "tiny"), ("gpt-4o", "tiny")]  # its aliases too, for lists to pick from
     assert client.models.retrieve("tiny").owned_by == "fermata"
-    assert client.models.retrieve("gpt-4o").id  # an alias
+    assert client.models.retrieve("gpt-4o").id == "gpt-4o"
     with pytest.raises(openai.NotFoundError) as refused:
         client.models.retrieve("another")
     assert refused.value.code == "model_not_found" and "tiny" in refused.value.message
+    assert "--alias" in refused.value.message
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -47,6 +48,7 @@ def test_a_model_that_is_not_served(client):
         client.chat.completions.create(model="another", messages=HELLO)
     assert (refused.value.code, refused.value.type) == ("model_not_found", "invalid_request_error")
     assert refused.value.param == "model" and "tiny" in refused.value.message
+    assert "start it with --alias NAME" in refused.value.message
 
 
 def test_chat_streamed_is_chat_whole(client):
