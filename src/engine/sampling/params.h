@@ -21,7 +21,7 @@ struct SamplingParams {
   float temperature = 0.8f;  // less than 1e-5: always the most likely token (the smallest id among equals)
   float dynatemp_range = 0;
   float dynatemp_exponent = 1;
-  std::int32_t top_k = 40;  // 0: off
+  std::int32_t top_k = 40;  // 0 or -1: off
   float top_p = 0.95f;      // 1: off
   float min_p = 0.05f;      // 0: off
   float typical_p = 1;      // 1: off

@@ -74,7 +74,7 @@ Result<void> check_floats(const SamplingParams& p) {
 Result<void> check_integers(const SamplingParams& p, std::int32_t n_vocab) {
   constexpr std::int32_t kWindowMax = limits::kHistoryTokensMax;
   const Range<std::int32_t> ranges[] = {
-      {"top_k", p.top_k, 0, std::numeric_limits<std::int32_t>::max()},
+      {"top_k", p.top_k, -1, std::numeric_limits<std::int32_t>::max()},
       {"min_keep", p.min_keep, 0, n_vocab},
       {"repeat_last_n", p.repeat_last_n, -1, kWindowMax},
       {"dry_allowed_length", p.dry_allowed_length, 0, kWindowMax},

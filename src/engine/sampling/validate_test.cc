@@ -45,7 +45,7 @@ TEST(Validate, NamesTheFieldItRefuses) {
       {"dynatemp_range", [](auto& p) { p.dynatemp_range = kNaN; }},
       {"dynatemp_range", [](auto& p) { p.dynatemp_range = 1, p.temperature = 0; }},
       {"dynatemp_exponent", [](auto& p) { p.dynatemp_exponent = -1; }},
-      {"top_k", [](auto& p) { p.top_k = -1; }},
+      {"top_k", [](auto& p) { p.top_k = -2; }},
       {"top_p", [](auto& p) { p.top_p = 1.01f; }},
       {"min_p", [](auto& p) { p.min_p = kNaN; }},
       {"typical_p", [](auto& p) { p.typical_p = -1; }},
