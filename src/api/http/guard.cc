@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "api/http/foreign_paths.h"
 #include "api/http/http_text.h"
 
 namespace fermata::api {
@@ -93,9 +94,13 @@ HttpResponse preflight_answer(const HttpRequest& head) {
   return answer;
 }
 
-Error no_such_path(const std::string& meant) {
+Error no_such_path(std::string_view path, const std::string& meant) {
   std::string message = "There is nothing at this path; ";
-  if (!meant.empty()) message += "did you mean " + ascii_excerpt(meant) + "? ";
+  const std::string_view instead = instead_of_path(path);
+  if (!instead.empty())
+    message += std::string(instead) + ". ";
+  else if (!meant.empty())
+    message += "did you mean " + ascii_excerpt(meant) + "? ";
   return {Code::kNotFound, message + "/openapi.json lists what there is.", {}};
 }
 
@@ -209,7 +214,7 @@ Admission Guard::admit(const HttpRequest& head, std::string_view raw_path, const
     result.headers.emplace_back("www-authenticate", "Bearer");
     return refuse(known.error());
   }
-  if (!match.route && match.allow.empty()) return refuse(no_such_path(router.meant(raw_path)));
+  if (!match.route && match.allow.empty()) return refuse(no_such_path(raw_path, router.meant(raw_path)));
   if (!match.route) {
     result.headers.emplace_back("allow", match.allow);
     return refuse({Code::kMethod, "This path is there, but not for this method; it has " + match.allow + ".", {}});
