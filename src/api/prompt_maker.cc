@@ -19,6 +19,13 @@ std::vector<TokenId> raw_prompt(const Vocabulary& vocabulary, const std::string&
   return tokens;
 }
 
+// Of the body, what a generation knows by another name.
+std::string field_of(const Call& call, std::string field) {
+  if (field == "prompt" && call.route == Route::kChat) return "messages";
+  if (field == "json_schema" && call.schema_is_format) return "response_format";
+  return field;
+}
+
 }  // namespace
 
 PromptMaker::PromptMaker(Core& core, const ChatTemplate* chat)
@@ -85,9 +92,9 @@ Result<Generation> PromptMaker::prepare(const Call& call, Prompt& prompt) const 
   Request request = call.request;
   request.prompt = prompt.tokens;
   Result<Generation> generation = core_.prepare(std::move(request));
-  if (generation || call.route != Route::kChat || generation.error().field != "prompt") return generation;
+  if (generation) return generation;
   Error error = std::move(generation).error();
-  error.field = "messages";
+  error.field = field_of(call, std::move(error.field));
   return error;
 }
 

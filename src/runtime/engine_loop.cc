@@ -369,7 +369,8 @@ void EngineLoop::apply_timeouts() {
     if (too_long || no_progress)
       end(live, EndReason::kTimeout,
           {Code::kAborted,
-           too_long ? "its time limit was reached" : "it made no progress: its reader did not read",
+           too_long ? "it has run for the " + std::to_string(limit->ns / 1'000'000) + " ms that its request allows"
+                    : "it made no progress: its reader did not read",
            {},
            false});
   });

@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+from urllib.parse import quote
 
 import pytest
 from websockets.exceptions import ConnectionClosed
@@ -62,11 +63,11 @@ def test_who_is_nearly_right_is_told_what_is_meant(tiny):
     for field in ("pause_at", "client_id", "session", "on_pause", "on_disconnect", "stream_events", "timeout_ms"):
         refused = tiny.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}], field: 1})
         assert (refused.status, refused.error["param"]) == (400, field)
-        assert refused.error["message"] == f"unknown field {field}; did you mean fermata.{field}?"
+        assert refused.error["message"] == f"there is no field {field}; did you mean fermata.{field}?"
     wrong = tiny.post("/v1/chat/completions", {"prompt": "x"}).error["message"]
-    assert wrong == "unknown field prompt; give messages here, or send it to /v1/completions"
+    assert wrong == "there is no field prompt; give messages here, or send it to /v1/completions"
     wrong = tiny.post("/v1/completions", {"messages": []}).error["message"]
-    assert wrong == "unknown field messages; give prompt here, or send it to /v1/chat/completions"
+    assert wrong == "there is no field messages; give prompt here, or send it to /v1/chat/completions"
 
 
 def test_a_client_id_without_its_prefix(tiny):
@@ -96,6 +97,29 @@ def test_bodies_of_calls_without_fields(tiny, path):
 
 def test_a_resume_has_a_bounded_body(tiny):
     assert tiny.post("/v1/resume", '{"pause_id":"' + "x" * 70_000 + '"}').status == 413
+
+
+def test_a_client_id_of_any_characters_stands_escaped_in_a_path(tiny):
+    name = "my story/é %"
+    made = tiny.post("/v1/completions", {"prompt": "x", "max_tokens": 1, "fermata": {"client_id": name}}).ok()
+    assert tiny.generation("client:" + quote(name, safe=""))["id"] == made["fermata"]["generations"][0]
+    refused = tiny.post("/v1/completions", {"prompt": "x", "max_tokens": 1, "fermata": {"client_id": "a\nb"}})
+    assert (refused.status, refused.error["param"]) == (400, "fermata.client_id")
+
+
+@pytest.mark.parametrize("field, value", [
+    ("grammar", "root ::= nothing"), ("json_schema", {"type": "thing"}), ("json_schema", {"pattern": "^(?=a)b$"}),
+    ("response_format", {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "thing"}}})])
+def test_what_cannot_be_followed_is_422_by_its_field(tiny, field, value):
+    refused = tiny.post("/v1/completions", {"prompt": "x", "max_tokens": 1, field: value})
+    assert (refused.status, refused.error["code"], refused.error["param"]) == (422, "grammar", field)
+    assert "\n" not in refused.error["message"]
+
+
+def test_a_bias_is_refused_by_its_token(tiny):
+    refused = tiny.post("/v1/completions", {"prompt": "x", "max_tokens": 1, "logit_bias": {"5": 1, "99999999": 1}})
+    assert (refused.status, refused.error["param"]) == (400, "logit_bias")
+    assert refused.error["message"].startswith("logit_bias has token 99999999; allowed: 0 to ")
 
 
 @pytest.mark.parametrize("seed", ["18446744073709551616", "1e300", "-1e300"])

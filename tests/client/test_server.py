@@ -170,6 +170,7 @@ def test_a_timeout_is_an_error_not_an_end(tiny):
     assert reason is None and error["code"] == "timeout" and error["fermata"]["usage"]["completion_tokens"] < 8000
     whole = tiny.post("/v1/completions", {**asked, "stream": False})
     assert (whole.status, whole.error["code"]) == (504, "timeout") and whole.headers["x-should-retry"] == "false"
+    assert whole.error["message"] == "the generation was ended by a time limit: it has run for the 100 ms that its request allows"
 
 
 def all_at_once(server, *signals):

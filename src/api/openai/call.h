@@ -45,8 +45,9 @@ struct Call {
   std::string prompt_text;
   std::vector<TokenId> prompt_tokens;
 
-  Request request;        // all but the prompt, and the seed unless has_seed
-  bool has_seed = false;  // else the caller draws one
+  Request request;                // all but the prompt, and the seed unless has_seed
+  bool has_seed = false;          // else the caller draws one
+  bool schema_is_format = false;  // response_format said the schema, not json_schema
   bool stream = false;
   bool include_usage = false;
   bool logprobs = false;  // request.n_top_logprobs may be 0 all the same

@@ -185,6 +185,7 @@ void read_constraint(FieldReader& body, Call& call) {
   if (body.object("json_schema") != nullptr) schema = schema_text(body, "json_schema");
   if (!format.empty() && !schema.empty() && format != schema)
     body.complain("json_schema", "and response_format ask for different schemas; give one");
+  call.schema_is_format = !format.empty();
   params.json_schema = format.empty() ? std::move(schema) : std::move(format);
   if (!params.grammar.empty() && !params.json_schema.empty())
     body.complain("grammar", "excludes response_format and json_schema; give one");

@@ -127,7 +127,7 @@ TEST(Call, PromptOrMessagesAreRequired) {
 TEST(Call, AMisspelledFieldIsNotCalledMissing) {
   const auto call = parse_call(Route::kChat, R"({"mesages":[]})");
   ASSERT_FALSE(call);
-  EXPECT_EQ(call.error().message, "unknown field mesages; did you mean messages?");
+  EXPECT_EQ(call.error().message, "there is no field mesages; did you mean messages?");
 }
 
 TEST(Call, ABodyMustBeAnObject) {

@@ -391,9 +391,9 @@ void FieldReader::unknown(std::string_view name, std::span<const std::string_vie
   const std::string path = path_of(name.empty() ? "\"\"" : shortened(name));
   if (hint.empty()) {
     const std::string_view near = nearest(name, known);
-    hint = near.empty() ? "every field is enforced or refused, so leave it out" : "did you mean " + path_of(near) + "?";
+    hint = near.empty() ? "leave it out" : "did you mean " + path_of(near) + "?";
   }
-  complaints_->add({Code::kInvalidArgument, "unknown field " + path + "; " + hint, {}, false, path});
+  complaints_->add({Code::kInvalidArgument, "there is no field " + path + "; " + hint, {}, false, path});
 }
 
 void FieldReader::refuse_unknown(std::span<const std::string_view> known, const Hint& hint) {

@@ -181,6 +181,10 @@ class ChainSampler final : public Sampler {
   SamplerCarry carry_;
 };
 
+std::string field_of_grammar(const SamplingParams& params) {
+  return params.json_schema.empty() ? "grammar" : "json_schema";
+}
+
 std::vector<LogitBias> all_biases(const SamplingParams& params, std::span<const TokenId> never,
                                   std::span<const TokenId> ends) {
   std::vector<LogitBias> biases = params.logit_bias;
@@ -227,7 +231,7 @@ Result<std::unique_ptr<Sampler>> ChainSamplerFactory::make(const SamplingParams&
     matcher.emplace(*grammar, tokens_);
     if (matcher->dead()) {
       return Error{Code::kGrammar, "grammar: its beginning can be read in more ways than the limit allows",
-                   std::to_string(limits::kGrammarStatesMax) + " ways", false};
+                   std::to_string(limits::kGrammarStatesMax) + " ways", false, field_of_grammar(params)};
     }
   }
   return std::unique_ptr<Sampler>(std::make_unique<ChainSampler>(std::move(settings), std::move(matcher)));
@@ -238,17 +242,22 @@ Result<std::shared_ptr<const Grammar>> ChainSamplerFactory::grammar_for(const Sa
   std::string text = params.grammar;
   if (!params.json_schema.empty()) {
     if (!schema_to_grammar_) {
-      return Error{Code::kUnsupported, "json_schema is not supported by this engine", "json_schema", false};
+      return Error{Code::kUnsupported, "json_schema is not supported by this engine", "json_schema", false,
+                   "json_schema"};
     }
     auto converted = schema_to_grammar_(params.json_schema);
     if (!converted) return converted.error();
     text = std::move(*converted);
   }
-  return Grammar::parse(text, [this](std::string_view name) -> std::optional<TokenId> {
+  auto parsed = Grammar::parse(text, [this](std::string_view name) -> std::optional<TokenId> {
     const auto ids = vocabulary_->tokenize(name, Markers::kParse);
     if (ids.size() != 1) return std::nullopt;
     return ids[0];
   });
+  if (parsed) return parsed;
+  Error error = std::move(parsed).error();
+  error.field = field_of_grammar(params);
+  return error;
 }
 
 std::shared_ptr<const DryBreakers> ChainSamplerFactory::breakers_for(const SamplingParams& params) const {

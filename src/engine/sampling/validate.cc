@@ -108,15 +108,17 @@ Result<void> check_biases(const SamplingParams& p, std::int32_t n_vocab) {
   if (p.logit_bias.size() > limits::kLogitBiasMax) {
     return too_large("logit_bias", p.logit_bias.size(), limits::kLogitBiasMax, "entries");
   }
-  for (std::size_t i = 0; i < p.logit_bias.size(); ++i) {
-    const std::string field = "logit_bias[" + std::to_string(i) + "]";
-    const auto& [token, bias] = p.logit_bias[i];
+  // By its token: who sent an object from tokens to numbers knows of no order.
+  for (const auto& [token, bias] : p.logit_bias) {
+    const std::string id = std::to_string(raw(token));
     if (raw(token) < 0 || raw(token) >= n_vocab) {
-      return refused(field + ".token", std::to_string(raw(token)), "0 to " + std::to_string(n_vocab - 1));
+      return Error{Code::kInvalidArgument,
+                   "logit_bias has token " + id + "; allowed: 0 to " + std::to_string(n_vocab - 1), "logit_bias", false,
+                   "logit_bias"};
     }
     const bool forbids = bias == -std::numeric_limits<float>::infinity();
     if (!forbids && !(std::fabs(bias) <= kBiasMax)) {
-      return refused(field + ".bias", text_of(bias), "-10000 to 10000, or -inf");
+      return refused("logit_bias." + id, text_of(bias), "-10000 to 10000, or -inf");
     }
   }
   return {};

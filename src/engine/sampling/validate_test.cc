@@ -74,19 +74,19 @@ TEST(Validate, NamesTheFieldItRefuses) {
       {"adaptive_target", [](auto& p) { p.adaptive_target = 1.5f; }},
       {"adaptive_target", [](auto& p) { p.adaptive_target = 0.5f, p.mirostat = 1; }},
       {"adaptive_decay", [](auto& p) { p.adaptive_decay = 1; }},
-      {"logit_bias[0].token",
+      {"logit_bias",
        [](auto& p) {
          p.logit_bias = {{TokenId{100}, 1}};
        }},
-      {"logit_bias[1].token",
+      {"logit_bias",
        [](auto& p) {
          p.logit_bias = {{TokenId{1}, 1}, {TokenId{-1}, 1}};
        }},
-      {"logit_bias[0].bias",
+      {"logit_bias.1",
        [](auto& p) {
          p.logit_bias = {{TokenId{1}, kInf}};
        }},
-      {"logit_bias[0].bias",
+      {"logit_bias.1",
        [](auto& p) {
          p.logit_bias = {{TokenId{1}, kNaN}};
        }},

@@ -17,28 +17,38 @@ namespace {
 // Both the check and the conversion recurse with the schema, a few KB a level.
 constexpr std::size_t kStackBytes = std::size_t{64} << 20;
 
+// The conversion says it in several lines, the first of which says only that it failed.
+std::string without_heading(std::string text) {
+  constexpr std::string_view kHeading = "JSON schema conversion failed:\n";
+  if (text.starts_with(kHeading)) text.erase(0, kHeading.size());
+  while (text.ends_with('\n')) text.pop_back();
+  for (auto line = text.find('\n'); line != std::string::npos; line = text.find('\n', line))
+    text.replace(line, 1, "; ");
+  return text;
+}
+
 Error invalid(const std::string& what) {
-  return Error{Code::kInvalidArgument, what.substr(0, 400), "json_schema", false};
+  return Error{Code::kGrammar, what.substr(0, 400), "json_schema", false, "json_schema"};
 }
 
 Error too_large(const std::string& what, std::size_t size) {
   return Error{Code::kTooLarge,
                "json_schema" + what + " has " + std::to_string(size) + " bytes; the limit is " +
                    std::to_string(limits::kGrammarBytesMax),
-               "json_schema", false};
+               "json_schema", false, "json_schema"};
 }
 
 Result<std::string> convert(std::string_view schema) {
-  std::string doing = "parsing json_schema";
+  std::string_view wrong = "json_schema is no JSON: ";
   try {
     const common_json root = common_json::parse(std::string(schema));
     if (auto ok = check_schema(root); !ok) return ok.error();
-    doing = "converting json_schema to a grammar";
+    wrong = "json_schema has no grammar: ";
     std::string grammar = json_schema_to_grammar(root, true);
     if (grammar.size() > limits::kGrammarBytesMax) return too_large(" written as a grammar", grammar.size());
     return grammar;
   } catch (const std::exception& failure) {
-    return invalid(doing + " failed: " + failure.what());
+    return invalid(std::string(wrong) + without_heading(failure.what()));
   }
 }
 

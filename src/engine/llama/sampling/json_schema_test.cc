@@ -61,7 +61,7 @@ TEST(JsonSchema, RefusesWhatItCannotKeep) {
   chain += "\"a3000\":{}}}";
   many += "\"z\":{}}}";
   const Refused cases[] = {
-      {"", "parsing json_schema failed"},
+      {"", "json_schema is no JSON: "},
       {"{\"type\":\"integer\",\"multipleOf\":3}", "multipleOf cannot be enforced"},
       {"{\"items\":{\"not\":{}}}", "not cannot be enforced"},
       {"{\"type\":\"number\",\"minimum\":5}", "for integers only"},
@@ -73,7 +73,7 @@ TEST(JsonSchema, RefusesWhatItCannotKeep) {
       {"{\"pattern\":\"^\\\\x22$\"}", "cannot stand in a JSON string"},
       {"{\"pattern\":\"^\\\\\\\\$\"}", "cannot stand in a JSON string"},
       {"{\"pattern\":\"^" + repeated("(", 33) + "a" + repeated(")", 33) + "$\"}", "nest deeper than 32"},
-      {"{", "parsing json_schema failed"},
+      {"{", "json_schema is no JSON: "},
       {"[]", "must be an object"},
       {"{\"type\":\"thing\"}", "unrecognized type"},
       {"{\"type\":\"string\",\"minLength\":-1}", "minLength"},
@@ -99,6 +99,8 @@ TEST(JsonSchema, RefusesWhatItCannotKeep) {
   for (const auto& [schema, message] : cases) {
     const auto grammar = json_schema_grammar(schema);
     ASSERT_FALSE(grammar.has_value()) << schema.substr(0, 200);
+    EXPECT_EQ(grammar.error().field, "json_schema");
+    EXPECT_EQ(grammar.error().message.find('\n'), std::string::npos) << "one sentence: " << grammar.error().message;
     EXPECT_EQ(grammar.error().detail.substr(0, 11) == "json_schema" || grammar.error().code == Code::kTooLarge, true);
     EXPECT_NE(grammar.error().message.find(message), std::string::npos) << schema.substr(0, 200) << "\n"
                                                                         << grammar.error().message;

@@ -23,11 +23,13 @@ constexpr std::uint64_t kVisitsMax = 20'000;
 constexpr std::uint64_t kNameBytesTotalMax = 4'000'000;
 
 Error bad(const std::string& place, const std::string& what) {
-  return Error{Code::kInvalidArgument, "json_schema at " + place.substr(0, 200) + ": " + what, "json_schema", false};
+  return Error{Code::kGrammar, "json_schema at " + place.substr(0, 200) + ": " + what, "json_schema", false,
+               "json_schema"};
 }
 
 Error too_large(const std::string& place, const std::string& what) {
-  return Error{Code::kTooLarge, "json_schema at " + place.substr(0, 200) + ": " + what, "json_schema", false};
+  return Error{Code::kTooLarge, "json_schema at " + place.substr(0, 200) + ": " + what, "json_schema", false,
+               "json_schema"};
 }
 
 // How often the conversion visits a schema and the names below a place, and the bytes of the names it builds for them,
@@ -271,7 +273,7 @@ Result<void> check_json_depth(std::string_view text) {
     } else if (c == '{' || c == '[') {
       if (++depth > limits::kSchemaDepthMax) {
         return Error{Code::kTooLarge, "json_schema nests deeper than " + std::to_string(limits::kSchemaDepthMax),
-                     "byte " + std::to_string(i), false};
+                     "byte " + std::to_string(i), false, "json_schema"};
       }
     } else if ((c == '}' || c == ']') && depth > 0) {
       --depth;
