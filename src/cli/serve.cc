@@ -206,8 +206,10 @@ Command add_serve(CLI::App& app) {
   command->add_option("--model-name", settings->model_name, "What clients call the model; its own name if left out")
       ->type_name("NAME")
       ->check(why_no_name);
-  command->add_option("--alias", settings->server.model_aliases, "Another name for it; repeatable")
+  command
+      ->add_option("--alias", settings->server.model_aliases, "Another name for it, or several with commas; repeatable")
       ->type_name("NAME")
+      ->delimiter(',')
       ->check(why_no_name);
   add_waits(*command, *settings);
   add_log(*command, settings->log);

@@ -65,6 +65,13 @@ def test_it_says_by_which_names_it_may_be_called_and_what_to_set(start, tmp_path
     assert lines_of(said, "key").startswith("export FERMATA_API_KEY=") and "new-key" in lines_of(said, "key")
 
 
+def test_aliases_come_with_commas_or_one_by_one(start):
+    server = start("--engine", "fake", "--model-name", "one", "--alias", "a,b", "--alias", "c", "--alias", "one").ready()
+    assert [model["id"] for model in server.get("/v1/models").ok()["data"]] == ["one", "a", "b", "c"]
+    for name in ("a", "b", "c"):
+        assert server.post("/v1/completions", {"model": name, "prompt": "x", "max_tokens": 1}).ok()["model"]
+
+
 def test_on_this_machine_alone_it_needs_no_names_and_no_key(start):
     server = start("--engine", "fake").ready()
     until(lambda: "stop    Ctrl-C" in "".join(server.log), "it has said all")
