@@ -54,8 +54,9 @@ Result<void> fit_lengths(Request& request, const EngineInfo& info) {
         "n_prompt " + std::to_string(n_prompt) + ", limit " + std::to_string(room.n_tokens), false, "prompt"};
   if (request.n_tokens_max > n_left)
     return Error{Code::kContextLength,
-                 "max_tokens is at most " + std::to_string(n_left) + " here: the prompt takes " +
-                     tokens_in_words(n_prompt) + " of " + room_in_words + "; leave it out for as many as fit",
+                 "max_tokens is " + std::to_string(request.n_tokens_max) + ", and at most " + std::to_string(n_left) +
+                     " here: the prompt takes " + tokens_in_words(n_prompt) + " of " + room_in_words +
+                     "; leave it out for as many as fit",
                  "n_prompt " + std::to_string(n_prompt) + ", max_tokens " + std::to_string(request.n_tokens_max) +
                      ", limit " + std::to_string(room.n_tokens) + ", room for " + std::to_string(n_left),
                  false, "max_tokens"};

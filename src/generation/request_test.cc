@@ -72,7 +72,7 @@ TEST(RequestTest, EveryFieldThatCannotWorkIsRefusedByNameAndFigures) {
       {"together too long",
        [](Request& r) { r.n_tokens_max = 91; },
        Code::kContextLength,
-       {"max_tokens is at most 90 here: the prompt takes 10 tokens of the pool", "91", "room for 90"}},
+       {"max_tokens is 91, and at most 90 here: the prompt takes 10 tokens of the", "room for 90"}},
       {"largest number",
        [](Request& r) { r.n_tokens_max = INT32_MAX; },
        Code::kContextLength,

@@ -53,7 +53,7 @@ class KeepAlives:
 
 def test_a_prompt_without_room_is_what_langchain_calls_so(pulsing):
     with pytest.raises(ContextOverflowError):
-        model(pulsing, max_tokens=1_000_000_000).invoke("Hello")
+        model(pulsing).invoke("word " * 200_000)
 
 
 def test_invoke(pulsing, undisturbed):
