@@ -94,7 +94,7 @@ asio::awaitable<Result<void>> Sessions::take_place(std::shared_ptr<Dossier> me, 
     const Result<void> made = co_await make_room(planned);
     if (!made) co_return made;
   }
-  if (planned.kind == Move::Kind::kStart) co_return steering_.start(me, std::move(prepared));
+  if (planned.kind == Move::Kind::kStart) co_return steering_.start(me, prepared);
   if (planned.kind == Move::Kind::kWait)
     asio::co_spawn(executor_, wait_for_turn(std::move(me), std::move(prepared)), asio::detached);
   co_return Result<void>();

@@ -27,7 +27,8 @@ Result<Started> Core::start(Generation&& prepared, std::function<void()> wake) {
   Command submit{clock_.now(), Submit{std::make_unique<Generation>(std::move(prepared)), started.events}};
   const Result<void> posted = loop_.post(std::move(submit));
   if (posted) return started;
-  prepared = std::move(*std::get<Submit>(submit.what).generation);
+  // What is refused was not moved from: Mailbox::put.
+  prepared = std::move(*std::get<Submit>(submit.what).generation);  // NOLINT(bugprone-use-after-move)
   return posted.error();
 }
 
