@@ -200,7 +200,7 @@ def test_a_third_signal_ends_it(start):
     live = Stream(server, "/v1/completions", LONG)
     live.texts(1)
     all_at_once(server, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    assert server.process.wait(WAIT_S) == 143, "they are taken by their numbers"
+    assert server.process.wait(WAIT_S) in (129, 130, 143), "whichever is taken last: one may come before it stands still"
 
 
 def test_a_signal_while_the_last_lines_are_written_changes_nothing():
