@@ -29,8 +29,9 @@ MAY_INCLUDE = {  # beside itself
     "api/openapi": _ENGINE | {"generation", "api/http", "api/openai"},
     "api": _ENGINE | {"generation", "runtime", *_API},
     "server": _ENGINE | {"generation", "scheduler", "runtime", "api", *_API},
+    "client": {"base"},
     "cli": _ENGINE
-    | {"generation", "scheduler", "runtime", "server", "engine/llama", "engine/fake", "engine/attention", "api/http"},
+    | {"generation", "scheduler", "runtime", "server", "engine/llama", "engine/fake", "engine/attention", "api/http", "client"},
 }
 # The scripted engine is what unit tests and small benches of these folders run on.
 _OF_TESTS = re.compile(r"_(test|bench|fixture)\.(cc|h)$")

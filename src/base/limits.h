@@ -163,4 +163,10 @@ inline constexpr std::size_t kWaitingMax = 768;  // begun and not admitted, of a
 static_assert(kAlivePerKeyMax < kGenerationsMax, "one key must not keep out all others");
 static_assert(kWaitingMax < kWorkCallsMax, "most of those that come at once fit into the mailbox");
 
+
+// --- a client of a server (src/client)
+inline constexpr std::size_t kSseEventBytesMax = std::size_t{16} << 20;  // one event
+inline constexpr std::size_t kAnswerBytesMax = std::size_t{256} << 20;   // one answer that is no stream
+inline constexpr std::int64_t kConnectMs = 10'000;
+
 }  // namespace fermata::limits

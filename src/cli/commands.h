@@ -16,6 +16,11 @@ Command add_bench(CLI::App& app);
 Command add_doctor(CLI::App& app);
 Command add_prepare_model(CLI::App& app);
 Command add_new_key(CLI::App& app);
+Command add_ps(CLI::App& app);
+Command add_pause(CLI::App& app);
+Command add_resume(CLI::App& app);
+Command add_cancel(CLI::App& app);
+Command add_tokens(CLI::App& app);
 // These print what is made from all the others.
 Command add_config(CLI::App& app);
 Command add_completion(CLI::App& app);

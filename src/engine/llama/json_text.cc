@@ -5,45 +5,53 @@
 namespace fermata {
 namespace {
 
-// The text as well-formed UTF-8, each of its ASCII characters through `ascii(out, c)`.
-template <class Ascii>
-std::string rewritten(std::string_view text, Ascii&& ascii) {
+// The text as well-formed UTF-8, each of its characters through `write(out, character)`.
+template <class Write>
+std::string rewritten(std::string_view text, Write&& write) {
   std::string out;
   while (!text.empty()) {
     const Utf8Unit unit = utf8_unit(text);
     const bool is_character = unit.kind == Utf8Unit::Kind::kCharacter;
-    if (!is_character)
-      out += kReplacementCharacter;
-    else if (unit.n_bytes == 1)
-      ascii(out, text[0]);
+    if (is_character)
+      write(out, text.substr(0, unit.n_bytes));
     else
-      out += text.substr(0, unit.n_bytes);
+      out += kReplacementCharacter;
     text.remove_prefix(is_character ? unit.n_bytes : 1);
   }
   return out;
 }
 
-bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
+bool is_ascii_control(std::string_view character) {
+  return character.size() == 1 && (static_cast<unsigned char>(character[0]) < 0x20 || character[0] == 0x7F);
+}
+
+// U+0080 to U+009F: to a terminal U+009B is what ESC [ is.
+bool is_c1_control(std::string_view character) {
+  return character.size() == 2 && character[0] == '\xC2' && static_cast<unsigned char>(character[1]) < 0xA0;
+}
+
+void write_json(std::string& out, std::string_view character) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const char c = character[0];
+  if (c == '"' || c == '\\')
+    (out += '\\') += c;
+  else if (is_ascii_control(character))
+    ((out += "\\u00") += kDigits[c >> 4]) += kDigits[c & 15];
+  else
+    out += character;
+}
+
+void write_printable(std::string& out, std::string_view character) {
+  if (is_ascii_control(character) || is_c1_control(character))
+    out += ' ';
+  else
+    out += character;
+}
 
 }  // namespace
 
-std::string json_string(std::string_view text) {
-  return '"' +
-         rewritten(text,
-                   [](std::string& out, char c) {
-                     constexpr std::string_view kDigits = "0123456789abcdef";
-                     if (c == '"' || c == '\\')
-                       (out += '\\') += c;
-                     else if (is_control(c))
-                       ((out += "\\u00") += kDigits[c >> 4]) += kDigits[c & 15];
-                     else
-                       out += c;
-                   }) +
-         '"';
-}
+std::string json_string(std::string_view text) { return '"' + rewritten(text, write_json) + '"'; }
 
-std::string printable(std::string_view text) {
-  return rewritten(text, [](std::string& out, char c) { out += is_control(c) ? ' ' : c; });
-}
+std::string printable(std::string_view text) { return rewritten(text, write_printable); }
 
 }  // namespace fermata

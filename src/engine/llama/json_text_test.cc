@@ -32,6 +32,7 @@ TEST(JsonText, ReplacesWhatIsNoUtf8) {
 
 TEST(JsonText, LetsNoEscapeCodeReachATerminal) {
   EXPECT_EQ(printable("\x1b[31mred\x07\nline"), " [31mred  line");
+  EXPECT_EQ(printable("\u009b31mred\u0080\u00a0"), " 31mred \u00a0") << "what ESC [ is to some terminals";
   EXPECT_EQ(printable("caf\u00e9 \xFE"), "caf\u00e9 \xEF\xBF\xBD");
 }
 

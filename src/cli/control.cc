@@ -1,0 +1,116 @@
+// fermata pause, resume, cancel: what is done to generations of a running server.
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/complain.h"
+#include "cli/exit_codes.h"
+#include "cli/generation_line.h"
+#include "cli/remote_flags.h"
+#include "engine/llama/json_text.h"
+
+namespace fermata::cli {
+namespace {
+
+namespace json = boost::json;
+
+struct ControlSettings {
+  RemoteFlags remote;
+  std::string verb;
+  std::vector<std::string> names;
+  std::string session;
+};
+
+std::string in_words(const std::string& verb, const json::object& answer) {
+  const std::string id = text_at(answer, "id");
+  if (verb != "pause") return id + "  " + state_in_words(answer);
+  const json::value* at = answer.if_contains("at");
+  const double n_tokens = at && at->is_object() ? number_at(at->get_object(), "token") : 0;
+  char line[160];
+  std::snprintf(line, sizeof line, "paused at token %.0f, %.0f bytes sent, %.0f held, in %.1f ms", n_tokens,
+                number_at(answer, "sent_bytes"), number_at(answer, "held_bytes"), number_at(answer, "reach_ms"));
+  return id + "  " + line + "  " + text_at(answer, "pause_id");
+}
+
+void tell(const ControlSettings& settings, const json::object& answer) {
+  if (settings.remote.json)
+    std::printf("%s\n", json::serialize(answer).c_str());
+  else
+    std::printf("%s\n", printable(in_words(settings.verb, answer)).c_str());
+}
+
+int control_names(client::RemoteServer& server, const ControlSettings& settings) {
+  const auto names = whole_names(server, settings.names);
+  if (!names) return complain(names.error());
+  int code = kOk;
+  for (const std::string& name : *names) {
+    const auto done = server.post("/v1/generations/" + client::percent_encoded(name) + "/" + settings.verb);
+    if (done) {
+      tell(settings, *done);
+    } else {
+      Error error = done.error();
+      error.message = name + ": " + error.message;
+      code = complain(error);
+    }
+  }
+  return code;
+}
+
+int control_session(client::RemoteServer& server, const ControlSettings& settings) {
+  const auto done = server.post("/v1/sessions/" + client::percent_encoded(settings.session) + "/" + settings.verb);
+  if (!done) return complain(done.error());
+  const json::value* data = done->if_contains("data");
+  if (!data || !data->is_array()) return complain({Code::kIo, "the server's answer is no list", {}, false});
+  for (const json::value& generation : data->get_array()) {
+    if (!generation.is_object()) continue;
+    if (settings.remote.json)
+      std::printf("%s\n", json::serialize(generation).c_str());
+    else
+      std::printf("%s\n", printable(in_words("", generation.get_object())).c_str());
+  }
+  return kOk;
+}
+
+int control(const ControlSettings& settings) {
+  client::RemoteServer server(settings.remote.endpoint);
+  return settings.session.empty() ? control_names(server, settings) : control_session(server, settings);
+}
+
+Command add_verb(CLI::App& app, const std::string& verb, const std::string& what, const std::string& more) {
+  auto settings = std::make_shared<ControlSettings>();
+  settings->verb = verb;
+  CLI::App* command = app.add_subcommand(verb, what);
+  command->footer(more + kNamesHelp +
+                  "The exit code is that of the last one that was refused, 0 if none was.\n\nExamples:\n  fermata " +
+                  verb + " client:story\n  fermata " + verb + " --session desk-7 --json");
+  CLI::Option* names = command->add_option("NAME", settings->names, "Generations, by any of their names");
+  CLI::Option* session = command->add_option("--session", settings->session, "All of this session");
+  session->excludes(names);
+  command->callback([=] {
+    if (names->empty() && session->empty()) throw CLI::RequiredError("a NAME, or --session,");
+  });
+  settings->remote.add_json_to(*command);
+  settings->remote.add_to(*command);
+  return [settings](InterruptSignal&) { return control(*settings); };
+}
+
+}  // namespace
+
+Command add_pause(CLI::App& app) {
+  return add_verb(app, "pause", "Pause generations of a running server; answers when they are frozen",
+                  "A stream that is read stays open, silent, until the generation is resumed.\n");
+}
+
+Command add_resume(CLI::App& app) { return add_verb(app, "resume", "Let paused generations go on, exactly", ""); }
+
+Command add_cancel(CLI::App& app) {
+  return add_verb(app, "cancel", "End generations of a running server",
+                  "A client:ID that has not come yet is cancelled when it comes, within a minute.\n");
+}
+
+}  // namespace fermata::cli

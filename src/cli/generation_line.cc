@@ -1,0 +1,70 @@
+#include "cli/generation_line.h"
+
+#include <string_view>
+
+#include "cli/table.h"
+#include "cli/text_width.h"
+#include "engine/llama/json_text.h"
+
+namespace fermata::cli {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kNameColumns = 24;
+constexpr std::size_t kTextColumns = 40;
+
+std::string or_dash(std::string text) { return text.empty() ? "-" : text; }
+
+std::string cut(const std::string& text) {
+  const std::string shown = printable(text);
+  const std::string_view begun = beginning_of(shown, kNameColumns);
+  return begun.size() == shown.size() ? shown : std::string(beginning_of(shown, kNameColumns - 1)) + "…";
+}
+
+// The newest words are those that tell where it is.
+std::string last_words(const std::string& text) {
+  const std::string shown = printable(text);
+  const std::string_view end = end_of(shown, kTextColumns);
+  return end.size() == shown.size() ? shown : "…" + std::string(end_of(shown, kTextColumns - 1));
+}
+
+std::string called(const json::object& generation) {
+  const std::string client_id = text_at(generation, "client_id");
+  return client_id.empty() ? text_at(generation, "id") : "client:" + cut(client_id);
+}
+
+}  // namespace
+
+std::string text_at(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  return value && value->is_string() ? std::string(value->get_string()) : "";
+}
+
+double number_at(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  if (!value || !value->is_number()) return 0;
+  return value->to_number<double>();
+}
+
+std::string state_in_words(const json::object& generation) {
+  const std::string state = or_dash(text_at(generation, "state"));
+  std::string why = text_at(generation, "wait_reason");
+  if (why.empty()) why = text_at(generation, "end_reason");
+  return why.empty() ? state : state + " (" + why + ")";
+}
+
+std::vector<std::string> generation_heads() { return {"NAME", "STATE", "SESSION", "TOKENS", "AGE", "TEXT"}; }
+
+std::vector<std::string> generation_line(const json::object& generation, double now) {
+  const json::value* usage = generation.if_contains("usage");
+  const double n_tokens = usage && usage->is_object() ? number_at(usage->get_object(), "completion_tokens") : 0;
+  return {or_dash(called(generation)),
+          printable(state_in_words(generation)),
+          or_dash(cut(text_at(generation, "session"))),
+          std::to_string(static_cast<long long>(n_tokens)),
+          age(now - number_at(generation, "created_at")),
+          last_words(text_at(generation, "text"))};
+}
+
+}  // namespace fermata::cli

@@ -1,0 +1,100 @@
+#include "client/remote_server.h"
+
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <utility>
+
+namespace fermata::client {
+namespace {
+
+Code code_of(int status) {
+  switch (status) {
+    case 401: return Code::kUnauthenticated;
+    case 403: return Code::kForbidden;
+    case 404: return Code::kNotFound;
+    case 409: return Code::kWrongState;
+    case 410: return Code::kGone;
+    case 413: return Code::kTooLarge;
+    case 421: return Code::kWrongHost;
+    case 422: return Code::kGrammar;
+    case 429: return Code::kBusy;
+    case 501: return Code::kUnsupported;
+    case 503: return Code::kDraining;
+    default: return status < 500 ? Code::kInvalidArgument : Code::kIo;
+  }
+}
+
+std::string text_of(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  return value && value->is_string() ? std::string(value->get_string()) : "";
+}
+
+HttpCall post_call(const std::string& path, const json::object& body) {
+  return {.method = "POST", .path = path, .body = json::serialize(body)};
+}
+
+std::string hint_for(int status) {
+  return status == 401 ? "; set FERMATA_API_KEY to a key that 'fermata new-key' printed" : "";
+}
+
+}  // namespace
+
+Error error_of(int status, const json::object& body) {
+  Error error{code_of(status), "the server answers with status " + std::to_string(status), {}, status >= 429};
+  const json::value* told = body.if_contains("error");
+  if (!told || !told->is_object()) return error;
+  const json::object& what = told->get_object();
+  if (std::string message = text_of(what, "message"); !message.empty()) error.message = std::move(message);
+  error.message += hint_for(status);
+  if (const json::value* ours = what.if_contains("fermata"); ours && ours->is_object())
+    error.detail = text_of(ours->get_object(), "detail");
+  error.field = text_of(what, "param");
+  return error;
+}
+
+Result<json::object> object_of(const Result<HttpAnswer>& answer) {
+  if (!answer) return answer.error();
+  boost::system::error_code failed;
+  const json::value parsed = json::parse(answer->body, failed);
+  if (answer->status >= 300) return error_of(answer->status, parsed.is_object() ? parsed.get_object() : json::object());
+  if (failed || !parsed.is_object())
+    return Error{Code::kIo, "what answers there is no fermata server: it says no JSON object", {}, false};
+  return parsed.get_object();
+}
+
+Result<json::object> RemoteServer::get(const std::string& path) {
+  return object_of(http_.ask({.method = "GET", .path = path, .body = {}}));
+}
+
+Result<json::object> RemoteServer::post(const std::string& path, const json::object& body) {
+  return object_of(http_.ask(post_call(path, body)));
+}
+
+void RemoteServer::post_later(const std::string& path, const json::object& body,
+                              std::function<void(Result<json::object>)> then) {
+  http_.begin(post_call(path, body), {},
+              [then = std::move(then)](const Result<HttpAnswer>& answer) { then(object_of(answer)); });
+}
+
+Result<json::array> RemoteServer::list(const std::string& path) {
+  const char joint = path.find('?') == std::string::npos ? '?' : '&';
+  json::array all;
+  std::string after;
+  for (bool has_more = true; has_more;) {
+    const Result<json::object> page =
+        get(path + joint + "limit=100" + (after.empty() ? "" : "&after=" + percent_encoded(after)));
+    if (!page) return page.error();
+    const json::value* data = page->if_contains("data");
+    if (!data || !data->is_array()) return Error{Code::kIo, "the server's answer is no list", {}, false};
+    all.insert(all.end(), data->get_array().begin(), data->get_array().end());
+    const json::value* more = page->if_contains("has_more");
+    has_more = more && more->is_bool() && more->get_bool();
+    std::string last = text_of(*page, "last_id");
+    if (has_more && (last.empty() || last == after)) return Error{Code::kIo, "the server's list has no end", {}, false};
+    after = std::move(last);
+  }
+  return all;
+}
+
+}  // namespace fermata::client
