@@ -12,15 +12,9 @@ Result<EventFilter> EventFilter::parse(const HttpRequest& request) {
   filter.tenant_ = request.principal.tenant;
   filter.session_ = request.parameter("session");
   filter.tag_ = request.parameter("tag");
-  const std::string types = request.parameter("types").value_or("");
-  for (std::size_t begin = 0; begin < types.size();) {
-    const std::size_t end = std::min(types.find(',', begin), types.size());
-    const std::string type = types.substr(begin, end - begin);
-    if (std::find(kEntryTypes.begin(), kEntryTypes.end(), type) == kEntryTypes.end())
-      return no_such_word("types", type, kEntryTypes);
-    filter.types_.insert(type);
-    begin = end + 1;
-  }
+  auto types = words_parameter(request, "types", kEntryTypes);
+  if (!types) return types.error();
+  filter.types_ = *std::move(types);
   return filter;
 }
 

@@ -50,6 +50,20 @@ Result<void> check_word(const HttpRequest& request, std::string_view name, std::
   return no_such_word(name, *value, known);
 }
 
+Result<std::set<std::string, std::less<>>> words_parameter(const HttpRequest& request, std::string_view name,
+                                                           std::span<const std::string_view> known) {
+  std::set<std::string, std::less<>> words;
+  const std::string value = request.parameter(name).value_or("");
+  for (std::size_t begin = 0; begin < value.size();) {
+    const std::size_t end = std::min(value.find(',', begin), value.size());
+    std::string word = value.substr(begin, end - begin);
+    if (std::find(known.begin(), known.end(), word) == known.end()) return no_such_word(name, word, known);
+    words.insert(std::move(word));
+    begin = end + 1;
+  }
+  return words;
+}
+
 Error no_such_word(std::string_view name, const std::string& value, std::span<const std::string_view> known) {
   std::string message = std::string(name) + " must be one of";
   for (const std::string_view& word : known) message += (&word == &known.front() ? " " : ", ") + std::string(word);

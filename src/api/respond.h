@@ -2,6 +2,8 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +33,9 @@ Result<std::int64_t> number_parameter(const HttpRequest& request, std::string_vi
 // Whether the value of a query parameter, if it is there, is one of `known`; kInvalidArgument that names it, them and
 // the nearest.
 Result<void> check_word(const HttpRequest& request, std::string_view name, std::span<const std::string_view> known);
+// The same of several with commas between; none if the parameter is not there.
+Result<std::set<std::string, std::less<>>> words_parameter(const HttpRequest& request, std::string_view name,
+                                                           std::span<const std::string_view> known);
 Error no_such_word(std::string_view name, const std::string& value, std::span<const std::string_view> known);
 
 // What stands at the first `*` of the route's pattern.

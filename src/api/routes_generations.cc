@@ -1,5 +1,7 @@
 // The routes of generations: look at them, pause, resume, cancel.
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -24,20 +26,25 @@ HttpResponse get(Desk& desk, const HttpRequest& request) {
 
 // ------------------------------------------------------------------------------------------------------------ list
 
-bool fits(const HttpRequest& request, const Dossier& dossier) {
-  const auto is = [&](std::string_view name, std::string_view value) {
-    const std::optional<std::string> wanted = request.parameter(name);
-    return !wanted || *wanted == value;
-  };
-  const Recording& recording = dossier.recording;
-  const std::string_view reason =
-      recording.end() ? to_string(recording.end()->reason) : to_string(recording.wait_reason());
-  if (!is("state", to_string(recording.state())) || !is("reason", reason) || !is("session", dossier.head.session))
-    return false;
-  const auto& tags = dossier.options.tags;
-  const auto tag = request.parameter("tag");
-  return !tag || std::find(tags.begin(), tags.end(), *tag) != tags.end();
-}
+// Which generations a list has. Empty sets: whatever state, or reason, it is.
+struct Wanted {
+  std::set<std::string, std::less<>> states;
+  std::set<std::string, std::less<>> reasons;
+  std::optional<std::string> session;
+  std::optional<std::string> tag;
+  double created_after = -1;  // seconds since 1970
+
+  bool fits(const Desk& desk, const Dossier& dossier) const {
+    const Recording& recording = dossier.recording;
+    const std::string_view reason =
+        recording.end() ? to_string(recording.end()->reason) : to_string(recording.wait_reason());
+    const auto& tags = dossier.options.tags;
+    return (states.empty() || states.contains(to_string(recording.state()))) &&
+           (reasons.empty() || reasons.contains(reason)) && (!session || *session == dossier.head.session) &&
+           (!tag || std::find(tags.begin(), tags.end(), *tag) != tags.end()) &&
+           desk.unix_time(dossier.created) > created_after;
+  }
+};
 
 // Names of the values from `first` on, of an enum with n values.
 template <class Enum>
@@ -46,26 +53,29 @@ void add_words(std::vector<std::string_view>& words, Enum first, std::size_t n) 
 }
 
 // A misspelt state or reason is that of nobody.
-Result<void> check_words(const HttpRequest& request) {
-  std::vector<std::string_view> states, reasons;
-  add_words(states, State::kQueued, kStates);
-  add_words(reasons, WaitReason::kQueue, kWaitReasons);
-  add_words(reasons, EndReason::kStop, kEndReasons);
-  if (const Result<void> state = check_word(request, "state", states); !state) return state;
-  return check_word(request, "reason", reasons);
+Result<Wanted> parse_wanted(const HttpRequest& request) {
+  std::vector<std::string_view> known_states, known_reasons;
+  add_words(known_states, State::kQueued, kStates);
+  add_words(known_reasons, WaitReason::kQueue, kWaitReasons);
+  add_words(known_reasons, EndReason::kStop, kEndReasons);
+  auto states = words_parameter(request, "state", known_states);
+  if (!states) return states.error();
+  auto reasons = words_parameter(request, "reason", known_reasons);
+  if (!reasons) return reasons.error();
+  const Result<std::int64_t> created_after = number_parameter(request, "created_after", -1, 0, INT64_MAX);
+  if (!created_after) return created_after.error();
+  return Wanted{*std::move(states), *std::move(reasons), request.parameter("session"), request.parameter("tag"),
+                static_cast<double>(*created_after)};
 }
 
 HttpResponse list(Desk& desk, const HttpRequest& request) {
-  if (const Result<void> words = check_words(request); !words) return error_response(words.error());
+  const Result<Wanted> wanted = parse_wanted(request);
+  if (!wanted) return error_response(wanted.error());
   const Result<PageCall> page = parse_page(request);
-  const Result<std::int64_t> created_after = number_parameter(request, "created_after", -1, 0, INT64_MAX);
-  if (!page || !created_after) return error_response(page ? created_after.error() : page.error());
+  if (!page) return error_response(page.error());
   std::vector<std::shared_ptr<Dossier>> all = desk.all(request.principal);
-  const auto wants = [&](const auto& d) {
-    return fits(request, *d) && desk.unix_time(d->created) > static_cast<double>(*created_after);
-  };
   const Result<bool> has_more = cut_page(
-      *page, all, [](const auto& d) { return d->id(); }, wants);
+      *page, all, [](const auto& d) { return d->id(); }, [&](const auto& d) { return wanted->fits(desk, *d); });
   if (!has_more) return error_response(lost_place(desk, request.principal, *page->after));
   json::array data;
   for (const auto& dossier : all) data.emplace_back(generation_object(desk, *dossier));

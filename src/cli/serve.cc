@@ -24,6 +24,7 @@
 #include "server/line_writer.h"
 #include "server/log.h"
 #include "server/server.h"
+#include "server/service_manager.h"
 
 namespace fermata::cli {
 namespace {
@@ -86,18 +87,21 @@ void tell_keys(Log& log, const Result<KeysRead>& keys) {
   }
 }
 
-ServerEvents told_to(Log& log, LineWriter& out, Stopping& stopping) {
+ServerEvents told_to(Log& log, LineWriter& out, Stopping& stopping, ServiceManager& manager) {
   ServerEvents events;
   events.listening = [&](const std::string& url, ServerControls controls) {
     log.say(LogLevel::kInfo, "listening at " + url + "; the model is being loaded");
+    manager.loading();
     stopping.listening(std::move(controls));
   };
   events.loading = [&](LogLevel level, const std::string& line) { log.say(level, line); };
   events.ready = [&](const Readiness& now) {
     stopping.ready();
     out.put(told_when_ready(now));
+    manager.ready(now.model + " at " + now.url);
   };
   events.draining = [&](std::size_t n_running) {
+    manager.stopping();
     if (n_running > 0)
       log.say(LogLevel::kInfo, "stopping when " + counted(n_running, "generation") +
                                    (n_running == 1 ? " has" : " have") + " ended (Ctrl-C again ends " +
@@ -105,6 +109,7 @@ ServerEvents told_to(Log& log, LineWriter& out, Stopping& stopping) {
   };
   events.keys_read = [&](const Result<KeysRead>& keys) { tell_keys(log, keys); };
   events.answered = [&](const api::AnsweredRequest& request) { log.answered(request); };
+  events.alive = [&] { manager.alive(); };
   events.over = [&] { stopping.over(); };
   return events;
 }
@@ -115,8 +120,11 @@ Result<void> serve_and_log(const ServeSettings& settings, Stopping& stopping) {
   for (const std::string& warning : settings.warnings) log.say(LogLevel::kWarn, printable(warning));
   ServerOptions options = settings.server;
   options.n_log_lines_lost = [&log] { return log.n_lost(); };
+  ServiceManager manager = ServiceManager::of_environment();
+  // Often enough that one answer that is late does not count.
+  if (manager.watchdog()) options.watch_every = Duration{manager.watchdog()->ns / 4};
   Result<void> served = serve(
-      options, [&](const TellLoading& tell) { return load(settings, tell); }, told_to(log, out, stopping));
+      options, [&](const TellLoading& tell) { return load(settings, tell); }, told_to(log, out, stopping, manager));
   if (served) log.say(LogLevel::kInfo, "stopped: asked to");  // a server that is gone without it died
   return served;
 }

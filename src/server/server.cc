@@ -48,6 +48,7 @@ class Server {
     });
     asio::co_spawn(io_, sweep(), asio::detached);
     if (key_file_) asio::co_spawn(io_, watch_keys(), asio::detached);
+    if (options_.watch_every.ns > 0) asio::co_spawn(io_, watch_engine(), asio::detached);
     io_.run();
     loader.join();
     events_.over();
@@ -71,6 +72,7 @@ class Server {
   void read_keys();
   void tell_answered(const AnsweredRequest& request) const;
   asio::awaitable<void> watch_keys();
+  asio::awaitable<void> watch_engine();
   asio::awaitable<void> sleep(Duration duration);
 
   const ServerOptions& options_;
@@ -194,6 +196,19 @@ asio::awaitable<void> Server::watch_keys() {
   while (!is_over_) {
     co_await sleep(milliseconds(limits::kApiKeyFileLookMs));
     if (!is_over_ && key_file_->is_changed()) read_keys();
+  }
+}
+
+// Until the very end: a stop may hang too. A refusal by a full mailbox is no answer of the engine thread.
+asio::awaitable<void> Server::watch_engine() {
+  std::optional<Reply<Status>> asked;
+  for (;;) {
+    co_await sleep(options_.watch_every);
+    if (!core_) continue;
+    const std::optional<Result<Status>> answer = asked ? asked->poll() : std::nullopt;
+    if (asked && !answer) continue;
+    if (answer && (answer->has_value() || answer->error().code != Code::kBusy)) events_.alive();
+    asked.emplace(core_->status(kNoGeneration));
   }
 }
 

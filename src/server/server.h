@@ -41,6 +41,7 @@ struct ServerOptions {
   Duration keep_alive = milliseconds(limits::kKeepAliveMs);  // a stream is never silent for longer
   Duration pause_wait = milliseconds(limits::kPauseWaitMs);  // what a whole answer waits through a pause
   Duration linger = milliseconds(limits::kHttpLingerMs);     // what clients may take to close when it stops
+  Duration watch_every;                                      // how often ServerEvents::alive is told; 0: never
   LoopOptions loop;
   std::function<std::uint64_t()> n_log_lines_lost = [] { return 0; };  // for /metrics
 };
@@ -73,6 +74,8 @@ struct ServerEvents {
   std::function<void(std::size_t n_running)> draining = [](std::size_t) {};
   // At any time: keys were read anew, how many there are and how many are gone by that; or they stay as they were, why.
   std::function<void(const Result<KeysRead>& keys)> keys_read = [](const auto&) {};
+  // Every ServerOptions::watch_every, once it is ready, as long as the engine thread has answered since the last time.
+  std::function<void()> alive = [] {};
   api::TellAnswered answered;  // may be empty
   // The last: the controls may not be called any more. What still runs ends, and serve() returns.
   std::function<void()> over = [] {};

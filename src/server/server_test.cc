@@ -110,5 +110,74 @@ TEST(Server, TheEngineOutlivesWhatIsWorkedOn) {
   EXPECT_FALSE(work.engine_went_first);
 }
 
+// The engine thread stands in a step as in a kernel that hangs; the io thread goes on.
+TEST(Server, IsAliveAsLongAsItsEngineThreadAnswers) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool hangs = false;
+  int n_alive = 0;
+  std::promise<ServerControls> listening;
+  std::promise<std::string> ready;
+  ServerEvents events;
+  events.listening = [&](const std::string&, ServerControls controls) { listening.set_value(std::move(controls)); };
+  events.ready = [&](const Readiness& now) { ready.set_value(now.url); };
+  events.alive = [&] {
+    const std::lock_guard lock(mutex);
+    ++n_alive;
+    changed.notify_all();
+  };
+  FakeOptions fake;
+  std::latch is_held{1};
+  fake.on_compute = [&](std::size_t) {
+    std::unique_lock lock(mutex);
+    if (hangs) is_held.count_down();
+    changed.wait(lock, [&] { return !hangs; });
+  };
+  ServerOptions options;
+  options.port = 0;
+  options.watch_every = milliseconds(1);
+  options.linger = milliseconds(0);
+  std::thread server([&] {
+    const auto load = [&](const TellLoading&) -> Result<LoadedModel> {
+      return LoadedModel{std::make_unique<FakeEngine>(fake), nullptr, "fake", ""};
+    };
+    EXPECT_TRUE(serve(options, load, events));
+  });
+  const auto lives = [&](int n_more) {
+    std::unique_lock lock(mutex);
+    const int wanted = n_alive + n_more;
+    return changed.wait_for(lock, std::chrono::seconds(20), [&] { return n_alive >= wanted; });
+  };
+  const std::string url = ready.get_future().get();
+  EXPECT_TRUE(lives(3));
+  {
+    const std::lock_guard lock(mutex);
+    hangs = true;
+  }
+  asio::io_context io;
+  asio::ip::tcp::socket socket(io);
+  socket.connect(
+      {asio::ip::make_address("127.0.0.1"), static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)))});
+  const std::string body = R"({"prompt": "x", "max_tokens": 2})";
+  asio::write(socket,
+              asio::buffer("POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                           "Content-Length: " +
+                           std::to_string(body.size()) + "\r\n\r\n" + body));
+  is_held.wait();
+  {
+    std::unique_lock lock(mutex);
+    n_alive = 0;
+    // One answer may have been given before the step began; a thousand looks later there is no other.
+    changed.wait_for(lock, std::chrono::milliseconds(300), [&] { return n_alive > 1; });
+    EXPECT_LE(n_alive, 1);
+    hangs = false;
+    changed.notify_all();
+  }
+  EXPECT_TRUE(lives(3));
+  const ServerControls controls = listening.get_future().get();
+  controls.stop();
+  server.join();
+}
+
 }  // namespace
 }  // namespace fermata

@@ -154,6 +154,7 @@ def test_lists(tiny):
     assert (page["first_id"], page["last_id"]) == (names[0], names[0])
     ids = lambda query: [g["id"] for g in tiny.get(f"/v1/generations?tag=listed&order=asc&{query}").ok()["data"]]
     assert ids("") == names and ids("session=L1") == names[1::2] and ids("state=finished") == names
+    assert ids("state=paused,queued") == [] and ids("state=paused,finished") == names and ids("reason=stop,length") == names
     assert ids("state=paused") == [] and ids("reason=length") == names
     created = int(tiny.generation(names[0])["created_at"])
     assert ids(f"created_after={created - 1}") == names and ids(f"created_after={created + 100}") == []
