@@ -30,8 +30,9 @@ MAY_INCLUDE = {  # beside itself
     "api": _ENGINE | {"generation", "runtime", *_API},
     "server": _ENGINE | {"generation", "scheduler", "runtime", "api", *_API},
     "client": {"base"},
+    "chat": {"base", "client"},
     "cli": _ENGINE
-    | {"generation", "scheduler", "runtime", "server", "engine/llama", "engine/fake", "engine/attention", "api/http", "client"},
+    | {"generation", "scheduler", "runtime", "server", "engine/llama", "engine/fake", "engine/attention", "api/http", "client", "chat"},
 }
 # The scripted engine is what unit tests and small benches of these folders run on.
 _OF_TESTS = re.compile(r"_(test|bench|fixture)\.(cc|h)$")

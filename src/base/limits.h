@@ -163,10 +163,20 @@ inline constexpr std::size_t kWaitingMax = 768;  // begun and not admitted, of a
 static_assert(kAlivePerKeyMax < kGenerationsMax, "one key must not keep out all others");
 static_assert(kWaitingMax < kWorkCallsMax, "most of those that come at once fit into the mailbox");
 
-
 // --- a client of a server (src/client)
 inline constexpr std::size_t kSseEventBytesMax = std::size_t{16} << 20;  // one event
 inline constexpr std::size_t kAnswerBytesMax = std::size_t{256} << 20;   // one answer that is no stream
 inline constexpr std::int64_t kConnectMs = 10'000;
+inline constexpr std::int64_t kHealthLookMs = 2'000;  // whether a server is there that nobody named
+
+// --- a talk in a terminal (src/chat)
+inline constexpr std::int64_t kEscapeMs = 50;               // a lone ESC; then it is a key, not the beginning of one
+inline constexpr std::int64_t kKeySequenceMs = 1000;        // for the rest of an escape sequence that has begun
+inline constexpr std::int64_t kPasteMs = 10'000;            // for the end of a paste; then what came is all
+inline constexpr std::size_t kKeySequenceBytesMax = 64;     // of one escape sequence
+inline constexpr std::size_t kInputBytesMax = 1024 * 1024;  // of one question, and of one paste
+inline constexpr std::int64_t kSecondInterruptMs = 1000;    // two Ctrl-C within this end the talk
+inline constexpr std::size_t kHistoryEntriesMax = 1000;
+inline constexpr std::size_t kHistoryBytesMax = 1024 * 1024;  // of the file
 
 }  // namespace fermata::limits

@@ -21,6 +21,7 @@ Command add_pause(CLI::App& app);
 Command add_resume(CLI::App& app);
 Command add_cancel(CLI::App& app);
 Command add_tokens(CLI::App& app);
+Command add_chat(CLI::App& app);
 // These print what is made from all the others.
 Command add_config(CLI::App& app);
 Command add_completion(CLI::App& app);

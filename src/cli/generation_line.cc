@@ -2,8 +2,8 @@
 
 #include <string_view>
 
+#include "base/text_width.h"
 #include "cli/table.h"
-#include "cli/text_width.h"
 #include "engine/llama/json_text.h"
 
 namespace fermata::cli {

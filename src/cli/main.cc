@@ -37,6 +37,7 @@ int run(int argc, char** argv, cli::InterruptSignal& signals) {
       {"resume", cli::add_resume(app)},
       {"cancel", cli::add_cancel(app)},
       {"tokens", cli::add_tokens(app)},
+      {"chat", cli::add_chat(app)},
       {"config", cli::add_config(app)},
       {"completion", cli::add_completion(app)},
       {"man", cli::add_man(app)},

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "cli/text_width.h"
+#include "base/text_width.h"
 
 namespace fermata::cli {
 

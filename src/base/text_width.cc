@@ -1,4 +1,4 @@
-#include "cli/text_width.h"
+#include "base/text_width.h"
 
 #include <locale.h>
 #include <wchar.h>
@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 
-namespace fermata::cli {
+namespace fermata {
 namespace {
 
 // wcwidth() asks the locale of its thread, and the program's own knows ASCII alone.
@@ -34,12 +34,7 @@ wchar_t code_point(std::string_view character) {
   return code;
 }
 
-struct Unit {
-  std::size_t n_bytes;
-  std::size_t n_columns;
-};
-
-Unit unit_of(std::string_view text) {
+TextUnit unit_of(std::string_view text) {
   const Utf8Unit unit = utf8_unit(text);
   if (unit.kind != Utf8Unit::Kind::kCharacter) return {1, 1};
   const int width = wcwidth(code_point(text.substr(0, unit.n_bytes)));
@@ -48,11 +43,28 @@ Unit unit_of(std::string_view text) {
 
 }  // namespace
 
+TextUnit text_unit(std::string_view text) {
+  const UnicodeHere unicode;
+  return unit_of(text);
+}
+
+std::size_t letter_bytes(std::string_view text) {
+  constexpr std::string_view kJoiner = "\u200D";
+  const UnicodeHere unicode;
+  std::size_t n_bytes = unit_of(text).n_bytes;
+  while (n_bytes < text.size()) {
+    const TextUnit next = unit_of(text.substr(n_bytes));
+    if (next.n_columns != 0 && !text.substr(0, n_bytes).ends_with(kJoiner)) break;
+    n_bytes += next.n_bytes;
+  }
+  return n_bytes;
+}
+
 std::size_t columns_of(std::string_view text) {
   const UnicodeHere unicode;
   std::size_t n = 0;
   while (!text.empty()) {
-    const Unit unit = unit_of(text);
+    const TextUnit unit = unit_of(text);
     n += unit.n_columns;
     text.remove_prefix(unit.n_bytes);
   }
@@ -63,7 +75,7 @@ std::string_view beginning_of(std::string_view text, std::size_t n_columns) {
   const UnicodeHere unicode;
   std::size_t n_bytes = 0;
   for (std::size_t n = 0; n_bytes < text.size();) {
-    const Unit unit = unit_of(text.substr(n_bytes));
+    const TextUnit unit = unit_of(text.substr(n_bytes));
     n += unit.n_columns;
     if (n > n_columns) break;
     n_bytes += unit.n_bytes;
@@ -75,11 +87,11 @@ std::string_view end_of(std::string_view text, std::size_t n_columns) {
   const std::size_t n_all = columns_of(text);
   const UnicodeHere unicode;
   for (std::size_t n = n_all; n > n_columns;) {
-    const Unit unit = unit_of(text);
+    const TextUnit unit = unit_of(text);
     n -= unit.n_columns;
     text.remove_prefix(unit.n_bytes);
   }
   return text;
 }
 
-}  // namespace fermata::cli
+}  // namespace fermata

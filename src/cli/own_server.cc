@@ -1,0 +1,72 @@
+#include "cli/own_server.h"
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+#include "server/server.h"
+
+namespace fermata::cli {
+namespace {
+
+Result<LoadedModel> load(const EngineFlags& flags) {
+  Result<OpenedEngine> opened = open_engine(flags);
+  if (!opened) return opened.error();
+  if (!opened->chat) {
+    const Error& why = opened->no_chat;
+    return Error{Code::kUnsupported, "this model has no chat template that works; name one with --chat-template-file",
+                 why.message + (why.detail.empty() ? "" : ": " + why.detail), false};
+  }
+  LoadedModel loaded;
+  loaded.path = named_model(flags).value_or(default_model_path());
+  loaded.name = opened->engine->info().model_name;
+  std::replace(loaded.name.begin(), loaded.name.end(), ' ', '-');  // it stands in URLs
+  loaded.engine = std::move(opened->engine);
+  loaded.chat = std::move(opened->chat);
+  return loaded;
+}
+
+ServerOptions options() {
+  ServerOptions options;
+  options.port = 0;
+  options.drain = milliseconds(0);
+  options.linger = milliseconds(100);
+  return options;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<OwnServer>> OwnServer::start(const EngineFlags& engine) {
+  std::unique_ptr<OwnServer> own(new OwnServer());
+  std::promise<Result<void>> begun;
+  std::future<Result<void>> has_begun = begun.get_future();
+  own->thread_ = std::thread([engine, own = own.get(), begun = std::move(begun)]() mutable {
+    bool is_ready = false;
+    ServerEvents events;
+    events.listening = [&](const std::string& url, const ServerControls& controls) {
+      own->url_ = url;
+      own->stop_ = controls.stop;
+    };
+    events.ready = [&](const Readiness&) {
+      is_ready = true;
+      begun.set_value({});
+    };
+    Result<void> served = serve(
+        options(), [&] { return load(engine); }, std::move(events));
+    if (!is_ready) begun.set_value(served ? Error{Code::kDraining, "the server was stopped", {}, false} : served);
+  });
+  Result<void> result = has_begun.get();
+  if (result) return own;
+  own->stop_ = nullptr;  // it has ended
+  return result.error();
+}
+
+OwnServer::~OwnServer() {
+  if (stop_) {
+    stop_();
+    stop_();  // at once
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace fermata::cli
