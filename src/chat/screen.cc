@@ -39,7 +39,8 @@ std::string Screen::expanded(std::string_view text) {
       continue;
     }
     is_row_begun_ = false;
-    const std::size_t n = c == '\t' ? kTabColumns - column_after(line_, size_.n_columns) % kTabColumns : 1;
+    const std::size_t n =
+        c == '\t' ? kTabColumns - column_after(line_, size_.n_columns) % size_.n_columns % kTabColumns : 1;
     out.append(n, c == '\t' ? ' ' : c);
     line_.append(n, c == '\t' ? ' ' : c);
   }

@@ -91,6 +91,10 @@ class Terminal {
       ++row_;
     } else {
       const std::size_t n = columns_of(character);
+      if (n == 0) {  // a mark, on the letter before it
+        rows_[row_][column_ - 1] += character;
+        return;
+      }
       if (column_ + n > n_columns_) column_ = 0, ++row_;
       rows_.resize(std::max(rows_.size(), row_ + 1));
       rows_[row_].resize(std::max(rows_[row_].size(), column_ + n), " ");

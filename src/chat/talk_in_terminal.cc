@@ -23,8 +23,7 @@ using Kind = Key::Kind;
 
 constexpr std::string_view kPrompt = "> ";
 constexpr std::string_view kInjectPrompt = "go on with: ";
-constexpr std::string_view kChoice =
-    "Enter: go on · d: discard · i: go on with a sentence of yours · c: cancel, keep what is there";
+constexpr std::string_view kChoice = "Enter: go on · d: discard · i: put a sentence in · c: cancel, keep the text";
 
 std::string indented(std::string_view text) {
   std::string out;
@@ -40,8 +39,8 @@ std::string in_words(const News& pause) {
   if (pause.at_token >= 0) line += " at token " + std::to_string(pause.at_token);
   char ms[32];
   std::snprintf(ms, sizeof ms, " (%.1f ms)", pause.reach_ms);
-  if (pause.reach_ms >= 0) line += ms;
-  return line + "  ";
+  if (pause.reach_ms > 0) line += ms;  // else nobody waited for it
+  return line;
 }
 
 bool is_control(const Key& key, const char* letter) { return key.kind == Kind::kControl && key.text == letter; }
@@ -348,7 +347,7 @@ void TalkInTerminal::note(std::string_view text, Look look) { terminal_.write(te
 void TalkInTerminal::show_editor() { terminal_.show({std::string(kPrompt), editor_.text(), editor_.cursor()}); }
 
 void TalkInTerminal::show_pause() {
-  const std::string text = in_words(pause_) + std::string(kChoice);
+  const std::string text = in_words(pause_) + "\n" + std::string(kChoice);
   terminal_.show({{}, text, text.size(), Look::kDim});
 }
 

@@ -42,8 +42,8 @@ void write_all(std::string_view text) {
 }
 
 void set_as_before() {
+  tcsetattr(STDIN_FILENO, TCSANOW, &before);  // first: a terminal that is stuck takes no bytes
   write_all(kPasteOff);
-  tcsetattr(STDIN_FILENO, TCSANOW, &before);
 }
 
 // The handler is gone by SA_RESETHAND: the signal does what it does to any program.

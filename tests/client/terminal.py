@@ -154,6 +154,8 @@ class Terminal:
         wanted = (lambda: self.picture.has(true)) if isinstance(true, str) else true
         end = time.monotonic() + WAIT_S
         while not (value := wanted()):
+            is_gone = self.process.poll() is not None and not self._read(0)
+            assert not is_gone or wanted(), f"it ended before {what or true}; there is:\n{self.picture.text[-3000:]}"
             assert time.monotonic() < end, f"it did not come to {what or true}; there is:\n{self.picture.text[-3000:]}"
             self._read(0.02)
         return value

@@ -160,7 +160,8 @@ def test_a_sentence_of_the_user_goes_into_the_answer(tiny, chat, tmp_path):
     talk.write(ESC)
     paused(talk).write("i")
     talk.write("and then BANG\r")
-    paused(talk).write(ENTER)  # the rest has the same pause_at
+    talk.until(lambda: talk.picture.has("BANG") and talk.picture.has("Enter: go on"), "the same pause_at of the rest")
+    talk.write(ENTER)
     talk.until_prompt()
     answer = saved(talk, tmp_path)[1]["content"]
     begun = answer[:answer.index("BANG") + 4]
@@ -207,6 +208,18 @@ def test_resize_while_it_writes_and_while_it_is_paused(tiny, chat, tmp_path):
     assert saved(talk, tmp_path)[1]["content"] == whole_answer(tiny, LONG, "a story")
 
 
+def test_escape_while_the_prompt_is_read(tiny, chat, tmp_path):
+    talk = chat(tiny, SHORT)
+    n_rows = tiny.stats()["prefill_rows"]
+    question = "word " * 12000
+    talk.write(f"\x1b[200~{question}\x1b[201~\r")
+    talk.until(lambda: tiny.stats()["prefill_rows"] > n_rows, "the prompt is being read")
+    talk.write(ESC)
+    paused(talk).write(ENTER)
+    ended(talk)
+    assert saved(talk, tmp_path)[1]["content"] == whole_answer(tiny, SHORT, question)
+
+
 # --- CASES I1
 
 def test_ctrl_c_at_the_prompt_clears_the_line_and_twice_leaves(tiny, chat):
@@ -230,7 +243,9 @@ def test_ctrl_c_stops_the_answer_and_not_the_talk(tiny, chat, tmp_path):
     until(lambda: tiny.stats()["alive"] == 0, "the generation is gone")
     question, answer = saved(talk, tmp_path)
     assert question["content"] == "a story" and len(answer["content"]) > 100
-    assert whole_answer(tiny, ENDLESS, "a story").startswith(answer["content"])
+    whole = whole_answer(tiny, LONG, "a story")
+    n = min(len(whole), len(answer["content"]))
+    assert whole[:n] == answer["content"][:n]
     assert talk.process.poll() is None
 
 
