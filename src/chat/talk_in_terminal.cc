@@ -92,6 +92,7 @@ class TalkInTerminal {
 
   void note(std::string_view text, Look look = Look::kDim);
   void show_editor();
+  void show_waiting();
   void show_pause();
   void show_injection();
 
@@ -109,7 +110,8 @@ class TalkInTerminal {
   std::string question_;
   std::string answer_;  // as far as it was shown
   bool is_in_thought_ = false;
-  bool is_last_kept_ = false;  // the dialogue ends with `question_`
+  bool is_last_kept_ = false;     // the dialogue ends with `question_`
+  bool is_text_awaited_ = false;  // none has come
   News pause_;
   bool is_suspend_wanted_ = false;
   std::optional<Instant> interrupted_;
@@ -249,7 +251,8 @@ void TalkInTerminal::begin(std::string question, std::string answer_begun) {
   const json::object request = request_for(options_, dialogue_, question_, answer_);
   answering_ = std::make_unique<Answering>(server_, request, options_.session);
   state_ = State::kAnswering;
-  terminal_.show({{}, "…", std::string_view("…").size(), Look::kDim});
+  is_text_awaited_ = true;
+  show_waiting();
 }
 
 // --- answers
@@ -262,7 +265,7 @@ void TalkInTerminal::take_news(const News& news) {
       pause_ = news;
       state_ = State::kPaused;
       return show_pause();
-    case News::Kind::kResumed: state_ = State::kAnswering; return terminal_.hide();
+    case News::Kind::kResumed: state_ = State::kAnswering; return show_waiting();
     case News::Kind::kEnded:
       if (news.text != "stop") note(news.text == "length" ? " [its token limit]" : " [" + news.text + "]");
       return keep_answer(false);
@@ -276,6 +279,7 @@ void TalkInTerminal::take_news(const News& news) {
 
 void TalkInTerminal::take_text(const News& news) {
   if (state_ == State::kAnswering) terminal_.hide();
+  is_text_awaited_ = false;
   const bool is_thought = news.kind == News::Kind::kThought;
   if (std::exchange(is_in_thought_, is_thought) && !is_thought) terminal_.end_line();
   terminal_.write(news.text, is_thought ? Look::kDim : Look::kPlain);
@@ -304,7 +308,7 @@ void TalkInTerminal::keep_answer(bool is_cut) {
 void TalkInTerminal::resume() {
   answering_->resume();
   state_ = State::kAnswering;
-  terminal_.hide();
+  show_waiting();
 }
 
 // The answer is ended and asked for anew, with the sentence at the end of what is there.
@@ -345,6 +349,13 @@ void TalkInTerminal::suspend() {
 void TalkInTerminal::note(std::string_view text, Look look) { terminal_.write(text, look); }
 
 void TalkInTerminal::show_editor() { terminal_.show({std::string(kPrompt), editor_.text(), editor_.cursor()}); }
+
+// Where text is, more of it is sign enough.
+void TalkInTerminal::show_waiting() {
+  constexpr std::string_view kSign = "…";
+  terminal_.hide();
+  if (is_text_awaited_) terminal_.show({{}, std::string(kSign), kSign.size(), Look::kDim});
+}
 
 void TalkInTerminal::show_pause() {
   const std::string text = in_words(pause_) + "\n" + std::string(kChoice);
