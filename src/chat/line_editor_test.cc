@@ -136,12 +136,9 @@ TEST(LineEditor, RandomKeysKeepItWhole) {
                                           "\x15",
                                           "\x19",
                                           "\x04",
-                                          "\x1b"
-                                          "d",
-                                          "\x1b"
-                                          "b",
-                                          "\x1b"
-                                          "f",
+                                          "\033d",
+                                          "\033b",
+                                          "\033f",
                                           "\x1b[200~x\n日\x1b[201~"};
   LineEditor editor(&history);
   for (int i = 0; i < 20'000; ++i) {
