@@ -16,7 +16,7 @@ from terminal import Terminal
 
 # Words that any terminal shows alike, as many as are asked for.
 WORDS = {"grammar": "root ::= [a-z ]+", "ignore_eos": True, "temperature": 1.0, "seed": 5}
-LONG = {**WORDS, "max_tokens": 2500}
+LONG = {**WORDS, "max_tokens": 1200}
 ENDLESS = {**WORDS, "max_tokens": 8000}  # of what is cut
 SHORT = {**WORDS, "max_tokens": 30}
 ESC, ENTER, UP = "\x1b", "\r", "\x1b[A"
@@ -134,7 +134,8 @@ def test_discard_brings_the_question_back(tiny, chat, tmp_path):
     talk.line("first")
     paused(talk).write("d")
     talk.until(lambda: talk.picture.last == "> first")
-    assert "[discarded]" in talk.picture.text and tiny.stats()["alive"] == 0
+    assert "[discarded]" in talk.picture.text
+    until(lambda: tiny.stats()["alive"] == 0, "the generation is gone")
     talk.write("\x15other\r")
     paused(talk).write("c")
     talk.until_prompt()
@@ -209,7 +210,8 @@ def test_resize_while_it_writes_and_while_it_is_paused(tiny, chat, tmp_path):
 
 
 def test_escape_while_the_prompt_is_read(tiny, chat, tmp_path):
-    talk = chat(tiny, LONG)
+    fields = {**WORDS, "max_tokens": 300}
+    talk = chat(tiny, fields)
     n_rows = tiny.stats()["prefill_rows"]
     question = "word " * 3000
     talk.write(f"\x1b[200~{question}\x1b[201~\r")
@@ -217,7 +219,7 @@ def test_escape_while_the_prompt_is_read(tiny, chat, tmp_path):
     talk.write(ESC)
     paused(talk).write(ENTER)
     ended(talk)
-    assert saved(talk, tmp_path)[1]["content"] == whole_answer(tiny, LONG, question)
+    assert saved(talk, tmp_path)[1]["content"] == whole_answer(tiny, fields, question)
 
 
 # --- CASES I1
