@@ -52,7 +52,7 @@ Result<std::unique_ptr<OwnServer>> OwnServer::start(const EngineFlags& engine) {
       begun.set_value({});
     };
     Result<void> served = serve(
-        options(), [&] { return load(engine); }, std::move(events));
+        options(), [&](const TellLoading&) { return load(engine); }, std::move(events));
     if (!is_ready) begun.set_value(served ? Error{Code::kDraining, "the server was stopped", {}, false} : served);
   });
   Result<void> result = has_begun.get();
