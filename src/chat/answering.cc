@@ -6,25 +6,15 @@
 #include <random>
 #include <utility>
 
+#include "client/json_member.h"
+
 namespace fermata::chat {
+
+using client::number_at;
+using client::object_at;
+using client::text_at;
+
 namespace {
-
-std::string text_at(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  return value && value->is_string() ? std::string(value->get_string()) : "";
-}
-
-const json::object* object_at(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  return value ? value->if_object() : nullptr;
-}
-
-double number_at(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  boost::system::error_code failed;
-  const double number = value && value->is_number() ? value->to_number<double>(failed) : -1;
-  return failed ? -1 : number;
-}
 
 const json::object* first_choice(const json::object& chunk) {
   const json::value* choices = chunk.if_contains("choices");
@@ -35,16 +25,9 @@ const json::object* first_choice(const json::object& chunk) {
 News paused_news(const json::object& record) {
   News news{News::Kind::kPaused};
   if (const json::object* at = object_at(record, "at"))
-    news.at_token = static_cast<std::int64_t>(number_at(*at, "token"));
-  news.reach_ms = number_at(record, "reach_ms");
+    news.at_token = static_cast<std::int64_t>(number_at(*at, "token", -1));
+  news.reach_ms = number_at(record, "reach_ms", -1);
   return news;
-}
-
-std::string random_name() {
-  std::random_device chance;
-  std::string name = "chat-";
-  for (int i = 0; i < 16; ++i) name += "0123456789abcdef"[chance() % 16];
-  return name;
 }
 
 json::object with_ours(json::object request, const std::string& client_id, const std::string& session) {
@@ -58,6 +41,13 @@ json::object with_ours(json::object request, const std::string& client_id, const
 }
 
 }  // namespace
+
+std::string random_name() {
+  std::random_device chance;
+  std::string name = "chat-";
+  for (int i = 0; i < 16; ++i) name += "0123456789abcdef"[chance() % 16];
+  return name;
+}
 
 Result<StreamNews> news_of(std::string_view data) {
   StreamNews told;

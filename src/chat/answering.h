@@ -33,6 +33,9 @@ struct News {
   double reach_ms = -1;
 };
 
+// A client_id or session that nobody else has.
+std::string random_name();
+
 // What an event of a completion stream says. kIo: it is no such event. Pure.
 struct StreamNews {
   std::vector<News> news;

@@ -10,23 +10,23 @@
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/limits.h"
+#include "chat/answering.h"
 #include "chat/history.h"
 #include "chat/terminal_mode.h"
 #include "cli/commands.h"
 #include "cli/complain.h"
 #include "cli/exit_codes.h"
 #include "cli/flags.h"
-#include "cli/generation_line.h"
 #include "cli/open_engine.h"
 #include "cli/own_server.h"
 #include "cli/remote_flags.h"
 #include "cli/terminal.h"
+#include "client/json_member.h"
 
 namespace fermata::cli {
 namespace {
@@ -52,7 +52,7 @@ bool is_fermata(const client::Endpoint& endpoint) {
   client::HttpClient http(endpoint);
   const auto health = client::object_of(
       http.ask({.method = "GET", .path = "/health", .body = {}, .at_most = milliseconds(limits::kHealthLookMs)}));
-  return health && text_at(*health, "status") == "ok" && health->contains("unreached_ms");
+  return health && client::text_at(*health, "status") == "ok" && health->contains("unreached_ms");
 }
 
 Result<Partner> find_partner(const ChatSettings& settings) {
@@ -70,14 +70,7 @@ Result<std::string> model_of(client::RemoteServer& server) {
   const Result<json::array> models = server.list("/v1/models");
   if (!models) return models.error();
   const json::object* first = models->empty() ? nullptr : models->front().if_object();
-  return first ? text_at(*first, "id") : std::string("a model without a name");
-}
-
-std::string random_session() {
-  std::random_device chance;
-  std::string name = "chat-";
-  for (int i = 0; i < 16; ++i) name += "0123456789abcdef"[chance() % 16];
-  return name;
+  return first ? client::text_at(*first, "id") : std::string("a model without a name");
 }
 
 // Escape codes make sense there.
@@ -102,7 +95,7 @@ int talk(const ChatSettings& settings, const Partner& partner, InterruptSignal& 
   if (!model) return complain(model.error());
   chat::TalkOptions options = settings.talk;
   options.greeting = *model + (partner.own ? ", in this process" : " at " + partner.endpoint.url);
-  if (options.session.empty()) options.session = random_session();
+  if (options.session.empty()) options.session = chat::random_name();
   if (settings.has_history) options.history_path = chat::History::usual_path();
   options.has_colours = Style(STDOUT_FILENO).on();
 

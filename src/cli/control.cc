@@ -12,10 +12,14 @@
 #include "cli/exit_codes.h"
 #include "cli/generation_line.h"
 #include "cli/remote_flags.h"
+#include "client/json_member.h"
 #include "engine/llama/json_text.h"
 
 namespace fermata::cli {
 namespace {
+
+using client::number_at;
+using client::text_at;
 
 namespace json = boost::json;
 
@@ -29,19 +33,19 @@ struct ControlSettings {
 std::string in_words(const std::string& verb, const json::object& answer) {
   const std::string id = text_at(answer, "id");
   if (verb != "pause") return id + "  " + state_in_words(answer);
-  const json::value* at = answer.if_contains("at");
-  const double n_tokens = at && at->is_object() ? number_at(at->get_object(), "token") : 0;
+  const json::object* at = client::object_at(answer, "at");
+  const double n_tokens = at ? number_at(*at, "token") : 0;
   char line[160];
   std::snprintf(line, sizeof line, "paused at token %.0f, %.0f bytes sent, %.0f held, in %.1f ms", n_tokens,
                 number_at(answer, "sent_bytes"), number_at(answer, "held_bytes"), number_at(answer, "reach_ms"));
   return id + "  " + line + "  " + text_at(answer, "pause_id");
 }
 
-void tell(const ControlSettings& settings, const json::object& answer) {
+void tell(const ControlSettings& settings, const std::string& verb, const json::object& answer) {
   if (settings.remote.json)
     std::printf("%s\n", json::serialize(answer).c_str());
   else
-    std::printf("%s\n", printable(in_words(settings.verb, answer)).c_str());
+    std::printf("%s\n", printable(in_words(verb, answer)).c_str());
 }
 
 int control_names(client::RemoteServer& server, const ControlSettings& settings) {
@@ -51,7 +55,7 @@ int control_names(client::RemoteServer& server, const ControlSettings& settings)
   for (const std::string& name : *names) {
     const auto done = server.post("/v1/generations/" + client::percent_encoded(name) + "/" + settings.verb);
     if (done) {
-      tell(settings, *done);
+      tell(settings, settings.verb, *done);
     } else {
       Error error = done.error();
       error.message = name + ": " + error.message;
@@ -62,17 +66,13 @@ int control_names(client::RemoteServer& server, const ControlSettings& settings)
 }
 
 int control_session(client::RemoteServer& server, const ControlSettings& settings) {
-  const auto done = server.post("/v1/sessions/" + client::percent_encoded(settings.session) + "/" + settings.verb);
+  auto done = server.post("/v1/sessions/" + client::percent_encoded(settings.session) + "/" + settings.verb);
   if (!done) return complain(done.error());
-  const json::value* data = done->if_contains("data");
-  if (!data || !data->is_array()) return complain({Code::kIo, "the server's answer is no list", {}, false});
-  for (const json::value& generation : data->get_array()) {
-    if (!generation.is_object()) continue;
-    if (settings.remote.json)
-      std::printf("%s\n", json::serialize(generation).c_str());
-    else
-      std::printf("%s\n", printable(in_words("", generation.get_object())).c_str());
-  }
+  const Result<json::array> generations = client::data_of(*std::move(done));
+  if (!generations) return complain(generations.error());
+  // Each is a generation, also after a pause.
+  for (const json::value& generation : *generations)
+    if (const json::object* object = generation.if_object()) tell(settings, {}, *object);
   return kOk;
 }
 

@@ -4,9 +4,15 @@
 
 #include "base/text_width.h"
 #include "cli/table.h"
+#include "client/json_member.h"
 #include "engine/llama/json_text.h"
 
 namespace fermata::cli {
+
+using client::number_at;
+using client::object_at;
+using client::text_at;
+
 namespace {
 
 namespace json = boost::json;
@@ -36,17 +42,6 @@ std::string called(const json::object& generation) {
 
 }  // namespace
 
-std::string text_at(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  return value && value->is_string() ? std::string(value->get_string()) : "";
-}
-
-double number_at(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  if (!value || !value->is_number()) return 0;
-  return value->to_number<double>();
-}
-
 std::string state_in_words(const json::object& generation) {
   const std::string state = or_dash(text_at(generation, "state"));
   std::string why = text_at(generation, "wait_reason");
@@ -57,8 +52,8 @@ std::string state_in_words(const json::object& generation) {
 std::vector<std::string> generation_heads() { return {"NAME", "STATE", "SESSION", "TOKENS", "AGE", "TEXT"}; }
 
 std::vector<std::string> generation_line(const json::object& generation, double now) {
-  const json::value* usage = generation.if_contains("usage");
-  const double n_tokens = usage && usage->is_object() ? number_at(usage->get_object(), "completion_tokens") : 0;
+  const json::object* usage = object_at(generation, "usage");
+  const double n_tokens = usage ? number_at(*usage, "completion_tokens") : 0;
   return {or_dash(called(generation)),
           printable(state_in_words(generation)),
           or_dash(cut(text_at(generation, "session"))),

@@ -13,8 +13,4 @@ std::vector<std::string> generation_line(const boost::json::object& generation, 
 // "running", "paused (user)", "finished (stop)"
 std::string state_in_words(const boost::json::object& generation);
 
-// A member as text, "" if there is none; a member as number, 0 if there is none.
-std::string text_at(const boost::json::object& object, std::string_view key);
-double number_at(const boost::json::object& object, std::string_view key);
-
 }  // namespace fermata::cli

@@ -11,14 +11,17 @@
 #include "cli/complain.h"
 #include "cli/exit_codes.h"
 #include "cli/flags.h"
-#include "cli/generation_line.h"
 #include "cli/remote_flags.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
+#include "client/json_member.h"
 #include "engine/llama/json_text.h"
 
 namespace fermata::cli {
 namespace {
+
+using client::number_at;
+using client::text_at;
 
 namespace json = boost::json;
 
@@ -55,9 +58,7 @@ Result<json::array> page_of(client::RemoteServer& server, const std::string& pat
   auto page =
       server.get(path + "?from=" + std::to_string(from) + "&limit=" + std::to_string(std::min(n_left, kPageRows)));
   if (!page) return page.error();
-  json::value* data = page->if_contains("data");
-  if (!data || !data->is_array()) return Error{Code::kIo, "the server's answer is no list", {}, false};
-  return std::move(data->get_array());
+  return client::data_of(*std::move(page));
 }
 
 int tokens(const TokensSettings& settings) {

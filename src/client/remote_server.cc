@@ -5,6 +5,8 @@
 #include <boost/json/serialize.hpp>
 #include <utility>
 
+#include "client/json_member.h"
+
 namespace fermata::client {
 namespace {
 
@@ -25,11 +27,6 @@ Code code_of(int status) {
   }
 }
 
-std::string text_of(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  return value && value->is_string() ? std::string(value->get_string()) : "";
-}
-
 HttpCall post_call(const std::string& path, const json::object& body) {
   return {.method = "POST", .path = path, .body = json::serialize(body)};
 }
@@ -42,14 +39,13 @@ std::string hint_for(int status) {
 
 Error error_of(int status, const json::object& body) {
   Error error{code_of(status), "the server answers with status " + std::to_string(status), {}, status >= 429};
-  const json::value* told = body.if_contains("error");
-  if (!told || !told->is_object()) return error;
-  const json::object& what = told->get_object();
-  if (std::string message = text_of(what, "message"); !message.empty()) error.message = std::move(message);
+  const json::object* told = object_at(body, "error");
+  if (!told) return error;
+  const json::object& what = *told;
+  if (std::string message = text_at(what, "message"); !message.empty()) error.message = std::move(message);
   error.message += hint_for(status);
-  if (const json::value* ours = what.if_contains("fermata"); ours && ours->is_object())
-    error.detail = text_of(ours->get_object(), "detail");
-  error.field = text_of(what, "param");
+  if (const json::object* ours = object_at(what, "fermata")) error.detail = text_at(*ours, "detail");
+  error.field = text_at(what, "param");
   return error;
 }
 
@@ -85,12 +81,12 @@ Result<json::array> RemoteServer::list(const std::string& path) {
     const Result<json::object> page =
         get(path + joint + "limit=100" + (after.empty() ? "" : "&after=" + percent_encoded(after)));
     if (!page) return page.error();
-    const json::value* data = page->if_contains("data");
-    if (!data || !data->is_array()) return Error{Code::kIo, "the server's answer is no list", {}, false};
-    all.insert(all.end(), data->get_array().begin(), data->get_array().end());
+    const Result<json::array> data = data_of(*page);
+    if (!data) return data.error();
+    all.insert(all.end(), data->begin(), data->end());
     const json::value* more = page->if_contains("has_more");
     has_more = more && more->is_bool() && more->get_bool();
-    std::string last = text_of(*page, "last_id");
+    std::string last = text_at(*page, "last_id");
     if (has_more && (last.empty() || last == after)) return Error{Code::kIo, "the server's list has no end", {}, false};
     after = std::move(last);
   }

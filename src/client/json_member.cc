@@ -1,0 +1,32 @@
+#include "client/json_member.h"
+
+#include <utility>
+
+namespace fermata::client {
+
+namespace json = boost::json;
+
+std::string text_at(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  return value && value->is_string() ? std::string(value->get_string()) : "";
+}
+
+double number_at(const json::object& object, std::string_view key, double otherwise) {
+  const json::value* value = object.if_contains(key);
+  boost::system::error_code failed;
+  const double number = value && value->is_number() ? value->to_number<double>(failed) : otherwise;
+  return failed ? otherwise : number;
+}
+
+const json::object* object_at(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  return value ? value->if_object() : nullptr;
+}
+
+Result<json::array> data_of(json::object list) {
+  json::value* data = list.if_contains("data");
+  if (!data || !data->is_array()) return Error{Code::kIo, "the server's answer is no list", {}, false};
+  return std::move(data->get_array());
+}
+
+}  // namespace fermata::client

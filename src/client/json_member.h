@@ -1,0 +1,21 @@
+#pragma once
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace fermata::client {
+
+// Members of what a server says, which may lack them or have them of another type.
+
+std::string text_at(const boost::json::object& object, std::string_view key);  // else ""
+double number_at(const boost::json::object& object, std::string_view key, double otherwise = 0);
+const boost::json::object* object_at(const boost::json::object& object, std::string_view key);  // else null
+
+// The "data" of a list. kIo: it is no list.
+Result<boost::json::array> data_of(boost::json::object list);
+
+}  // namespace fermata::client
