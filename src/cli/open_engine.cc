@@ -1,6 +1,7 @@
 #include "cli/open_engine.h"
 
 #include <unistd.h>
+#include <algorithm>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
@@ -131,6 +132,16 @@ std::optional<std::string> named_model(const EngineFlags& flags) {
   const char* path = std::getenv("FERMATA_MODEL");
   if (path != nullptr && *path != '\0') return path;
   return std::nullopt;
+}
+
+LoadedModel to_serve(OpenedEngine opened, const EngineFlags& flags, const std::string& name) {
+  LoadedModel loaded;
+  loaded.path = flags.engine == "fake" ? "" : named_model(flags).value_or(default_model_path());
+  loaded.name = !name.empty() ? name : opened.engine->info().model_name;
+  std::replace(loaded.name.begin(), loaded.name.end(), ' ', '-');  // it stands in URLs
+  loaded.engine = std::move(opened.engine);
+  loaded.chat = std::move(opened.chat);
+  return loaded;
 }
 
 std::string default_model_path() {

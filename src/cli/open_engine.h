@@ -10,6 +10,7 @@
 #include "engine/chat_template.h"
 #include "engine/engine.h"
 #include "engine/llama/engine.h"
+#include "server/server.h"
 
 namespace fermata::cli {
 
@@ -48,6 +49,9 @@ using TellProgress = std::function<void(const std::string& line)>;
 
 // Loads. Progress goes to `tell`, as a few lines; without one to standard error.
 Result<OpenedEngine> open_engine(const EngineFlags& flags, const TellProgress& tell = {});
+
+// What a server gets of it. `name`: what clients call it; empty: the model's own name.
+LoadedModel to_serve(OpenedEngine opened, const EngineFlags& flags, const std::string& name = {});
 
 // The two halves of that for the llama engine.
 Result<LlamaOptions> llama_options(const EngineFlags& flags);

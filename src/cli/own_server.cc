@@ -1,6 +1,5 @@
 #include "cli/own_server.h"
 
-#include <algorithm>
 #include <future>
 #include <utility>
 
@@ -17,13 +16,7 @@ Result<LoadedModel> load(const EngineFlags& flags) {
     return Error{Code::kUnsupported, "this model has no chat template that works; name one with --chat-template-file",
                  why.message + (why.detail.empty() ? "" : ": " + why.detail), false};
   }
-  LoadedModel loaded;
-  loaded.path = named_model(flags).value_or(default_model_path());
-  loaded.name = opened->engine->info().model_name;
-  std::replace(loaded.name.begin(), loaded.name.end(), ' ', '-');  // it stands in URLs
-  loaded.engine = std::move(opened->engine);
-  loaded.chat = std::move(opened->chat);
-  return loaded;
+  return to_serve(*std::move(opened), flags);
 }
 
 ServerOptions options() {

@@ -1,7 +1,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <csignal>
 #include <map>
 #include <memory>
@@ -50,13 +49,7 @@ Result<LoadedModel> load(const ServeSettings& settings, const TellLoading& tell)
       open_engine(settings.engine, [&tell](const std::string& line) { tell(LogLevel::kInfo, printable(line)); });
   if (!opened) return opened.error();
   if (const std::optional<Error> why = opened->without_chat()) tell(LogLevel::kWarn, in_words(*why));
-  LoadedModel loaded;
-  loaded.path = settings.engine.engine == "fake" ? "" : named_model(settings.engine).value_or(default_model_path());
-  loaded.name = !settings.model_name.empty() ? settings.model_name : opened->engine->info().model_name;
-  std::replace(loaded.name.begin(), loaded.name.end(), ' ', '-');  // it stands in URLs
-  loaded.engine = std::move(opened->engine);
-  loaded.chat = std::move(opened->chat);
-  return loaded;
+  return to_serve(*std::move(opened), settings.engine, settings.model_name);
 }
 
 std::string counted(std::size_t n, const std::string& what) {
