@@ -24,8 +24,10 @@ Result<void> Desk::check_model(const Call& call) const {
   if (call.model.empty() || call.model == options_.model_name ||
       std::find(aliases.begin(), aliases.end(), call.model) != aliases.end())
     return {};
-  return Error{Code::kModelNotFound, "there is no such model here; this server has " + options_.model_name, call.model,
-               false, "model"};
+  return Error{Code::kModelNotFound,
+               "there is no such model here; this server has " + options_.model_name +
+                   "; start it with --alias NAME to let clients call it so",
+               call.model, false, "model"};
 }
 
 // What the engine has is among them, so its cap on generations is never reached behind the 200 of a stream.

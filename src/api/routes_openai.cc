@@ -25,12 +25,6 @@ Error long_key() {
                  "the header Idempotency-Key must have at most " + std::to_string(limits::kNameBytesMax) + " bytes");
 }
 
-// Clients have names built in: who runs the server can let them be called so.
-Error with_way_out(Error error) {
-  if (error.code == Code::kModelNotFound) error.message += "; start it with --alias NAME to let clients call it so";
-  return error;
-}
-
 asio::awaitable<void> complete(Desk& desk, Route route, HttpRequest request, Exchange& exchange) {
   // Long bodies are read elsewhere than where all streams are served, and not for a client that left.
   const auto leaver = std::make_shared<Leaver>();
@@ -47,7 +41,7 @@ asio::awaitable<void> complete(Desk& desk, Route route, HttpRequest request, Exc
   if (call->fermata.idempotency_key.empty()) call->fermata.idempotency_key = key;
   const bool streams = call->stream;
   Result<Desk::Opened> opened = co_await desk.open(*std::move(call), request.principal, std::move(body_digest), leaver);
-  if (!opened) co_return co_await refuse(exchange, with_way_out(opened.error()));
+  if (!opened) co_return co_await refuse(exchange, opened.error());
   if (streams) co_return co_await send_stream(desk, opened->dossier, 0, exchange);
   co_await send_whole(desk, opened->dossier, 0, exchange);
 }
@@ -81,7 +75,7 @@ HttpResponse get_model(Desk& desk, const HttpRequest& request) {
   Call call;
   call.model = name_in_path(request);
   const Result<void> known = desk.check_model(call);
-  return known ? json_response(model_object(desk, call.model)) : error_response(with_way_out(known.error()));
+  return known ? json_response(model_object(desk, call.model)) : error_response(known.error());
 }
 
 struct TokenizeCall {
