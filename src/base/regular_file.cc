@@ -46,4 +46,14 @@ Result<std::string> read_regular_file(const std::string& path, std::size_t n_byt
   return read_to_end(file->descriptor, path, n_bytes_max);
 }
 
+bool write_whole(const Descriptor& descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(descriptor.number(), bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
 }  // namespace fermata

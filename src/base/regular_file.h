@@ -54,4 +54,7 @@ Result<std::string> read_to_end(const Descriptor& descriptor, const std::string&
 // The whole of a regular file.
 Result<std::string> read_regular_file(const std::string& path, std::size_t n_bytes_max);
 
+// All of the bytes, also where the system takes them piece by piece. False: errno says why.
+bool write_whole(const Descriptor& descriptor, std::string_view bytes);
+
 }  // namespace fermata

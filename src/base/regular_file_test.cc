@@ -1,29 +1,25 @@
 #include "base/regular_file.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
+
+#include "base/file_fixture.h"
 
 namespace fermata {
 namespace {
 
 class RegularFileTest : public testing::Test {
  protected:
-  RegularFileTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "fermata-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~RegularFileTest() override { std::filesystem::remove_all(folder_); }
-  std::string file(const std::string& name) const { return folder_ + "/" + name; }
+  std::string file(const std::string& name) const { return temp_.file(name); }
   std::string written(const std::string& name, const std::string& text) const {
     std::ofstream(file(name)) << text;
     return file(name);
   }
-  std::string folder_;
+  test::TempFolder temp_;
+  const std::string& folder_ = temp_.path();
 };
 
 TEST_F(RegularFileTest, IsReadUpToItsBound) {

@@ -19,7 +19,7 @@ class ScratchFile {
   ~ScratchFile();
 
   const std::string& path() const { return path_; }
-  int descriptor() const { return descriptor_.number(); }
+  const Descriptor& descriptor() const { return descriptor_; }
   // To the disk, so that a power cut after put_in_place() does not leave an empty target.
   Result<void> flush() const;
   // Renames; an existing target is replaced. May be called once.

@@ -52,6 +52,14 @@ std::size_t utf8_unfinished_suffix(std::string_view bytes) {
   return 0;
 }
 
+bool is_ascii_control(std::string_view character) {
+  return character.size() == 1 && (static_cast<unsigned char>(character[0]) < 0x20 || character[0] == 0x7F);
+}
+
+bool is_c1_control(std::string_view character) {
+  return character.size() == 2 && character[0] == '\xC2' && static_cast<unsigned char>(character[1]) < 0xA0;
+}
+
 bool is_utf8(std::string_view bytes) {
   while (!bytes.empty()) {
     const Utf8Unit unit = utf8_unit(bytes);

@@ -27,4 +27,8 @@ std::size_t utf8_unfinished_suffix(std::string_view bytes);
 
 bool is_utf8(std::string_view bytes);
 
+// Whether a character is one that a terminal obeys: of ASCII, or U+0080 to U+009F, of which U+009B is what ESC [ is.
+bool is_ascii_control(std::string_view character);
+bool is_c1_control(std::string_view character);
+
 }  // namespace fermata

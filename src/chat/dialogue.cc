@@ -36,14 +36,7 @@ Result<void> Dialogue::save(const std::string& path) const {
   if (!file.is_open() && errno == EEXIST)
     return Error{Code::kIo, path + " is there already; name another file", {}, false};
   const std::string text = json::serialize(json::object{{"messages", messages()}}) + "\n";
-  std::size_t n_written = 0;
-  while (file.is_open() && n_written < text.size()) {
-    const ssize_t n = write(file.number(), text.data() + n_written, text.size() - n_written);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    n_written += static_cast<std::size_t>(n);
-  }
-  if (n_written == text.size()) return {};
+  if (file.is_open() && write_whole(file, text)) return {};
   return Error{Code::kIo, path + " cannot be written", std::strerror(errno), false};
 }
 

@@ -1,14 +1,11 @@
 #include "chat/history.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -16,6 +13,7 @@
 
 #include "base/limits.h"
 #include "base/regular_file.h"
+#include "base/scratch_file.h"
 
 namespace fermata::chat {
 namespace {
@@ -30,27 +28,17 @@ void append(std::vector<std::string>& entries, std::string_view entry) {
   if (entries.size() > limits::kHistoryEntriesMax) entries.erase(entries.begin());
 }
 
-Error not_written(const std::string& path) {
-  return {Code::kIo, path + " cannot be written; --no-history does without", std::strerror(errno), false};
+Error not_written(const std::string& path, std::string why) {
+  return {Code::kIo, path + " cannot be written; --no-history does without", std::move(why), false};
 }
 
-// Beside the file, then in its place.
 Result<void> replace_file(const std::string& path, const std::string& text) {
-  const std::string beside = path + "." + std::to_string(getpid()) + ".new";
-  unlink(beside.c_str());
-  const Descriptor file(open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file.is_open()) return not_written(path);
-  std::size_t n_written = 0;
-  while (n_written < text.size()) {
-    const ssize_t n = write(file.number(), text.data() + n_written, text.size() - n_written);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    n_written += static_cast<std::size_t>(n);
-  }
-  if (n_written == text.size() && std::rename(beside.c_str(), path.c_str()) == 0) return {};
-  Error error = not_written(path);
-  unlink(beside.c_str());
-  return error;
+  Result<ScratchFile> scratch = ScratchFile::make(path);
+  if (!scratch) return not_written(path, scratch.error().detail);
+  const bool is_written = fchmod(scratch->descriptor().number(), 0600) == 0 && write_whole(scratch->descriptor(), text);
+  if (!is_written) return not_written(path, std::strerror(errno));
+  const Result<void> placed = scratch->put_in_place();
+  return placed ? placed : not_written(path, placed.error().detail);
 }
 
 bool is_there(const std::string& path) { return access(path.c_str(), F_OK) == 0 || errno != ENOENT; }

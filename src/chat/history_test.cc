@@ -5,8 +5,8 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+
+#include "base/file_fixture.h"
 
 namespace fermata::chat {
 namespace {
@@ -16,25 +16,14 @@ using Entries = std::vector<std::string>;
 
 class HistoryTest : public testing::Test {
  protected:
-  HistoryTest() {
-    std::string made = (fs::temp_directory_path() / "historyXXXXXX").string();
-    folder_ = mkdtemp(made.data());
-    path_ = (folder_ / "state/fermata/history").string();
-  }
-  ~HistoryTest() override { fs::remove_all(folder_); }
-
-  std::string file() const {
-    std::ostringstream text;
-    text << std::ifstream(path_).rdbuf();
-    return text.str();
-  }
+  std::string file() const { return fermata::test::read_file(path_); }
   void write(const std::string& text) {
     fs::create_directories(fs::path(path_).parent_path());
-    std::ofstream(path_) << text;
+    fermata::test::write_file(path_, text);
   }
 
-  fs::path folder_;
-  std::string path_;
+  fermata::test::TempFolder folder_;
+  const std::string path_ = folder_.file("state/fermata/history");
 };
 
 TEST_F(HistoryTest, ComesBackAsItWas) {

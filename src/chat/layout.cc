@@ -11,21 +11,13 @@ namespace {
 
 constexpr std::size_t kTabColumns = 4;  // in what is being written
 
-bool is_c0_control(std::string_view character) {
-  return character.size() == 1 && (static_cast<unsigned char>(character[0]) < 0x20 || character[0] == '\x7f');
-}
-
-// U+0080 to U+009F: to a terminal U+009B is what ESC [ is.
-bool is_c1_control(std::string_view character) {
-  return character.size() == 2 && character[0] == '\xC2' && static_cast<unsigned char>(character[1]) < 0xA0;
-}
-
 // What a character of an editor is shown as; of one column where it was a control character.
 std::string shown(std::string_view character) {
   if (utf8_unit(character).kind != Utf8Unit::Kind::kCharacter || is_c1_control(character))
     return std::string(kReplacementCharacter);
   if (character == "\x7f") return "\u2421";
-  if (is_c0_control(character)) return std::string("\xE2\x90") + static_cast<char>(0x80 + character[0]);  // U+2400 + c
+  if (is_ascii_control(character))
+    return std::string("\xE2\x90") + static_cast<char>(0x80 + character[0]);  // U+2400 + c
   return std::string(character);
 }
 
@@ -113,7 +105,7 @@ std::string harmless(std::string_view text) {
     const std::string_view character = text.substr(0, unit.n_bytes);
     if (unit.kind != Utf8Unit::Kind::kCharacter)
       out += kReplacementCharacter;
-    else if ((is_c0_control(character) && character != "\n" && character != "\t") || is_c1_control(character))
+    else if ((is_ascii_control(character) && character != "\n" && character != "\t") || is_c1_control(character))
       out += ' ';
     else
       out += character;

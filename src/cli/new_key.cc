@@ -83,18 +83,14 @@ Result<ScratchFile> prepare_key_file(const std::string& path, const std::string&
     return Error{keys.error().code, path + ": " + keys.error().message, {}, false};
   Result<ScratchFile> scratch = ScratchFile::make(path);
   if (!scratch) return scratch;
-  const int file = scratch->descriptor();
+  const int file = scratch->descriptor().number();
   // Whoever reads it now may read it afterwards.
   const FilePermissions& may = before->permissions;
   if (fchmod(file, may.mode) != 0) return cannot("cannot be written", path);
   const bool is_anothers = may.owner != geteuid() || may.group != getegid();
   if (is_anothers && fchown(file, may.owner, may.group) != 0)
     return cannot("belongs to somebody else and would change its owner", path);
-  for (std::size_t n_done = 0; n_done < text.size();) {
-    const ssize_t n = write(file, text.data() + n_done, text.size() - n_done);
-    if (n < 0 && errno != EINTR) return cannot("cannot be written", path);
-    n_done += n > 0 ? static_cast<std::size_t>(n) : 0;
-  }
+  if (!write_whole(scratch->descriptor(), text)) return cannot("cannot be written", path);
   if (const Result<void> flushed = scratch->flush(); !flushed) return flushed.error();
   return scratch;
 }

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
@@ -45,16 +44,6 @@ std::deque<std::string> read_lines(const std::string& path) {
   return lines;
 }
 
-bool write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = write(descriptor, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
-}
-
 }  // namespace
 
 FileCache::FileCache(std::string name, std::string directory) {
@@ -83,7 +72,7 @@ void FileCache::put(std::string_view key, std::string_view value) const {
   for (const std::string& kept : lines) text += kept + '\n';
   Result<ScratchFile> fresh = ScratchFile::make(path_);
   // What cannot be kept is worked out again next time.
-  if (fresh && write_all(fresh->descriptor(), text)) static_cast<void>(fresh->put_in_place());
+  if (fresh && write_whole(fresh->descriptor(), text)) static_cast<void>(fresh->put_in_place());
 }
 
 }  // namespace fermata

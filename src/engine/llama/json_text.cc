@@ -21,15 +21,6 @@ std::string rewritten(std::string_view text, Write&& write) {
   return out;
 }
 
-bool is_ascii_control(std::string_view character) {
-  return character.size() == 1 && (static_cast<unsigned char>(character[0]) < 0x20 || character[0] == 0x7F);
-}
-
-// U+0080 to U+009F: to a terminal U+009B is what ESC [ is.
-bool is_c1_control(std::string_view character) {
-  return character.size() == 2 && character[0] == '\xC2' && static_cast<unsigned char>(character[1]) < 0xA0;
-}
-
 void write_json(std::string& out, std::string_view character) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   const char c = character[0];
