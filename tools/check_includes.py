@@ -32,7 +32,7 @@ MAY_INCLUDE = {  # beside itself
     "client": {"base"},
     "chat": {"base", "client"},
     "cli": _ENGINE
-    | {"generation", "scheduler", "runtime", "server", "engine/llama", "engine/fake", "engine/attention", "api/http", "client", "chat"},
+    | {"generation", "scheduler", "runtime", "server", "engine/llama", "engine/fake", "engine/attention", "api/http", "api/openai", "client", "chat"},
 }
 # The scripted engine is what unit tests and small benches of these folders run on.
 _OF_TESTS = re.compile(r"_(test|bench|fixture)\.(cc|h)$")

@@ -38,12 +38,14 @@ def fingerprint(path):
     return digest.hexdigest()
 
 
-_FOR_CLANG = ("--extra-arg=-Wno-unknown-warning-option", f"--extra-arg=-include{tree.ROOT / 'tools/tidy_prelude.h'}")
+# Of the tests' Python packages: it takes half the time of Debian's, which is version 14, and knows C++20's coroutines.
+_CLANG_TIDY = tree.ROOT / ".deps/venv/bin/clang-tidy"
+_FOR_CLANG = ("--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-deprecated-declarations")
 
 
 def tidy(build, path):
     run = subprocess.run(
-        ["clang-tidy", "--quiet", "-p", str(build), *_FOR_CLANG, str(path)],
+        [str(_CLANG_TIDY), "--quiet", "-p", str(build), *_FOR_CLANG, str(path)],
         capture_output=True, text=True)
     return run.returncode, run.stdout + (run.stderr if run.returncode and not run.stdout else "")
 

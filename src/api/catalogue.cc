@@ -97,7 +97,7 @@ void Catalogue::forget(std::span<const Entry> dossiers) {
 
 // By its own names: a walk over all names for each that goes would hold up everybody.
 void Catalogue::forget_names(const Dossier& dossier) {
-  const std::string id = dossier.id();
+  const std::string& id = dossier.id();
   for (const PauseTicket& ticket : dossier.recording.tickets()) {
     by_pause_.erase(ticket.id);
     // Of those that the server makes and ends there may be thousands, which nobody resumes by their names.

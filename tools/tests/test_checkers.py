@@ -83,11 +83,11 @@ class HouseRules(Tree):
 
 
 class Budgets(unittest.TestCase):
-    def test_all_suites_together_stay_below_40_minutes(self):
+    def test_all_suites_together_stay_below_90_minutes(self):
         budgets = pathlib.Path(__file__).resolve().parent.parent.parent / "tests" / "budgets.txt"
         lines = [line.split() for line in budgets.read_text().splitlines() if not line.startswith("#")]
         self.assertGreater(len(lines), 5)
-        self.assertLess(sum(int(all_of_it) for _, _, all_of_it in lines), 40 * 60)
+        self.assertLess(sum(int(all_of_it) for _, _, all_of_it in lines), 90 * 60)
 
 
 if __name__ == "__main__":

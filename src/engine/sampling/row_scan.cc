@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
@@ -41,7 +42,7 @@ bool BlockMaxima(const float* row, std::size_t n, float* out) {
   if (n_whole < n) {
     float best = -std::numeric_limits<float>::infinity();
     for (std::size_t i = n_whole; i < n; ++i) {
-      nan = nan || row[i] != row[i];
+      nan = nan || std::isnan(row[i]);
       best = row[i] > best ? row[i] : best;
     }
     out[block] = best;
