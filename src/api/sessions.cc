@@ -115,7 +115,10 @@ asio::awaitable<void> Sessions::wait_for_turn(std::shared_ptr<Dossier> me, std::
   for (;;) {
     const Planned planned = plan(me, OnNewMessage::kQueue);
     if (planned.kind == Move::Kind::kWait) {
-      co_await planned.whom->changed.wait(milliseconds(limits::kSessionLookMs));
+      // Thousands may wait: each looks at all of them only when what it waits for, or itself, is another than it was.
+      const Standing theirs = standing_of(*planned.whom), mine = standing_of(*me);
+      while (standing_of(*planned.whom) == theirs && standing_of(*me) == mine)
+        co_await planned.whom->changed.wait(milliseconds(limits::kSessionLookMs));
       continue;
     }
     if (planned.kind != Move::Kind::kStart) co_return;
