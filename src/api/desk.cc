@@ -112,6 +112,7 @@ void Desk::forget(std::span<const std::shared_ptr<Dossier>> dossiers) {
 
 void Desk::sweep() {
   const Instant now = clock_.now();
+  heartbeat_.look(*core_, now);
   arrivals_.sweep(now);
   keys_.sweep(now);
   std::size_t n_finished = 0;
@@ -139,6 +140,12 @@ void Desk::sweep() {
     over.push_back(dossier);
   }
   forget(over);
+}
+
+Duration Desk::silent_for() {
+  const Instant now = clock_.now();
+  if (core_) heartbeat_.look(*core_, now);
+  return heartbeat_.silent_for(now);
 }
 
 Duration Desk::longest_unreached() const {

@@ -16,6 +16,7 @@
 #include "api/arrivals.h"
 #include "api/catalogue.h"
 #include "api/dossier.h"
+#include "api/heartbeat.h"
 #include "api/http/http_message.h"
 #include "api/idempotency_keys.h"
 #include "api/openai/call.h"
@@ -131,6 +132,8 @@ class Desk final : private Sessions::Steering {
   void sweep();
   // Longest that a pause or cancel has been asked for and not reached.
   Duration longest_unreached() const;
+  // Since when the engine thread has not answered what this and sweep() ask it.
+  Duration silent_for();
 
   // --- these when it is ready
   Core& core() { return *core_; }
@@ -180,6 +183,7 @@ class Desk final : private Sessions::Steering {
   Catalogue catalogue_;
   IdempotencyKeys keys_;
   Arrivals arrivals_;
+  Heartbeat heartbeat_;
   struct Following {
     Follower follower;
     std::function<void()> on_end;

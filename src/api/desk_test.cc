@@ -72,6 +72,22 @@ TEST_F(DeskTest, ACancelThatWasNotTakenIsNotWaitedFor) {
   EXPECT_EQ(desk_.longest_unreached().ns, 0) << "or health would say that the engine is stuck";
 }
 
+TEST_F(DeskTest, AnEngineThatDoesNotAnswerIsSilent) {
+  const auto runs = open(call());
+  gate_.close();
+  desk_.sweep();
+  until([&] { return desk_.silent_for().ns > 0; });
+  const Duration before = desk_.silent_for();
+  fill_work_lane();
+  desk_.sweep();
+  EXPECT_GE(desk_.silent_for(), before) << "it was refused, which is no answer of the engine";
+  open_gate();
+  until([&] {
+    desk_.sweep();
+    return desk_.silent_for() < before;
+  });
+}
+
 TEST_F(DeskTest, AnotherTenantsGenerationIsNotThere) {
   const auto dossier = open(call(), of_tenant("acme"));
   ASSERT_TRUE(run(desk_.pause(dossier, WaitReason::kUser)));

@@ -52,7 +52,7 @@ void add_words(std::vector<std::string_view>& words, Enum first, std::size_t n) 
   for (auto i = static_cast<std::size_t>(first); i < n; ++i) words.push_back(to_string(static_cast<Enum>(i)));
 }
 
-// A misspelt state or reason is that of nobody.
+// States and reasons that there are not are errors: a misspelt one would be that of nobody.
 Result<Wanted> parse_wanted(const HttpRequest& request) {
   std::vector<std::string_view> known_states, known_reasons;
   add_words(known_states, State::kQueued, kStates);
@@ -91,13 +91,19 @@ struct ResumeCall {
   bool wait = false;
 };
 
+// Made here, since a braced temporary in a co_await expression is destroyed twice by g++ 12.
+Error no_pause_id() { return {Code::kInvalidArgument, "pause_id must say which pause", {}, false, "pause_id"}; }
+
 Result<ResumeCall> parse_resume(std::string_view body) {
   const Result<json::object> object = parse_control(body);
   if (!object) return object.error();
   ResumeCall call;
   Complaints complaints;
   FieldReader fields(*object, "", complaints);
-  call.pause_id = fields.string("pause_id", limits::kNameBytesMax).value_or("");
+  if (auto pause_id = fields.string("pause_id", limits::kNameBytesMax)) {
+    if (pause_id->empty()) complaints.add(no_pause_id());  // of a client whose variable is unset: it means some pause
+    call.pause_id = *std::move(pause_id);
+  }
   call.stream = fields.boolean("stream").value_or(false);
   call.wait = fields.boolean("wait").value_or(false);
   if (const auto version = fields.integer("if_version", 0, INT32_MAX); version && *version != 1)
@@ -125,9 +131,6 @@ asio::awaitable<void> resume_by_generation(Desk& desk, HttpRequest request, Exch
   if (!call) co_return co_await refuse(exchange, call.error());
   co_await resume(desk, *found, *std::move(call), digest(request.body), exchange);
 }
-
-// Made here, since a braced temporary in a co_await expression is destroyed twice by g++ 12.
-Error no_pause_id() { return {Code::kInvalidArgument, "pause_id must say which pause", {}, false, "pause_id"}; }
 
 asio::awaitable<void> resume_by_pause(Desk& desk, HttpRequest request, Exchange& exchange) {
   Result<ResumeCall> call = parse_resume(request.body);

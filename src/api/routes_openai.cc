@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/http/foreign_paths.h"
 #include "api/names.h"
 #include "api/openai/call.h"
 #include "api/records.h"
@@ -75,7 +76,10 @@ HttpResponse get_model(Desk& desk, const HttpRequest& request) {
   Call call;
   call.model = name_in_path(request);
   const Result<void> known = desk.check_model(call);
-  return known ? json_response(model_object(desk, call.model)) : error_response(known.error());
+  if (known) return json_response(model_object(desk, call.model));
+  Error error = known.error();
+  if (const std::string_view instead = instead_of_path(request.path); !instead.empty()) error.message = instead;
+  return error_response(error);
 }
 
 struct TokenizeCall {

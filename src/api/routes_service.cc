@@ -45,16 +45,19 @@ HttpResponse capabilities(Desk& desk, const HttpRequest& request) {
   return json_response(answer);
 }
 
-// 200 while the engine answers; 503 while the model is loaded, when an interrupt is not reached, and when the server
-// stops.
+// 200 while the engine answers; 503 while the model is loaded, when an interrupt is not reached or nothing is answered
+// at all, and when the server stops.
 HttpResponse health(Desk& desk, const HttpRequest&) {
   if (!desk.ready()) return json_response(json::object{{"status", "loading"}}, 503);
   const Duration unreached = desk.longest_unreached();
-  const bool is_stuck = unreached >= milliseconds(limits::kInterruptReachMs);
+  const Duration silent = desk.silent_for();
+  const bool is_stuck =
+      unreached >= milliseconds(limits::kInterruptReachMs) || silent >= milliseconds(limits::kEngineSilentMs);
   const std::string_view status = desk.draining() ? "draining" : is_stuck ? "stuck" : "ok";
   return json_response(json::object{{"status", status},
                                     {"steps", desk.core().stats().n_steps_ended.load()},
-                                    {"unreached_ms", unreached.ns / 1'000'000}},
+                                    {"unreached_ms", unreached.ns / 1'000'000},
+                                    {"silent_ms", silent.ns / 1'000'000}},
                        status == "ok" ? 200 : 503);
 }
 

@@ -155,6 +155,7 @@ inline constexpr std::size_t kFeedQueueMax = 4096;      // events of all generat
 inline constexpr std::size_t kFeedBytesMax = 1 << 20;   // of their data
 inline constexpr std::size_t kFollowersPerKeyMax = 32;  // of all events
 inline constexpr std::size_t kFollowersMax = 256;
+inline constexpr std::int64_t kEngineSilentMs = 30'000;  // longer than any step: the engine is stuck
 inline constexpr std::int64_t kInterruptReachMs = 1000;  // a pause or cancel that takes longer: the engine is stuck
 inline constexpr std::size_t kStreamPieceBytesMax = 64 * 1024;  // of one write, when a reader has to catch up
 inline constexpr std::int64_t kKeepAliveMs = 15'000;            // of silence on a stream; a flag sets another
@@ -163,10 +164,14 @@ inline constexpr std::size_t kWaitingMax = 768;  // begun and not admitted, of a
 static_assert(kAlivePerKeyMax < kGenerationsMax, "one key must not keep out all others");
 static_assert(kWaitingMax < kWorkCallsMax, "most of those that come at once fit into the mailbox");
 
+inline constexpr std::size_t kStackBytesLeast = std::size_t{8} << 20;  // of a thread; grammars and JSON nest
+
 // --- a client of a server (src/client)
 inline constexpr std::size_t kSseEventBytesMax = std::size_t{16} << 20;  // one event
 inline constexpr std::size_t kAnswerBytesMax = std::size_t{256} << 20;   // one answer that is no stream
 inline constexpr std::int64_t kConnectMs = 10'000;
+inline constexpr std::int64_t kTcpKeepAliveS = 30;
+inline constexpr std::size_t kListPagesMax = 10'000;  // of 100 rows
 inline constexpr std::int64_t kHealthLookMs = 2'000;  // whether a server is there that nobody named
 
 // --- a talk in a terminal (src/chat)

@@ -95,6 +95,8 @@ ServerEvents told_to(Log& log, LineWriter& out, Stopping& stopping, ServiceManag
   };
   events.draining = [&](std::size_t n_running) {
     manager.stopping();
+    if (!stopping.is_ready())
+      log.say(LogLevel::kInfo, "stopping when the model is loaded, which may take a while (Ctrl-C again: at once)");
     if (n_running > 0)
       log.say(LogLevel::kInfo, "stopping when " + counted(n_running, "generation") +
                                    (n_running == 1 ? " has" : " have") + " ended (Ctrl-C again ends " +
@@ -107,13 +109,12 @@ ServerEvents told_to(Log& log, LineWriter& out, Stopping& stopping, ServiceManag
   return events;
 }
 
-Result<void> serve_and_log(const ServeSettings& settings, Stopping& stopping) {
+Result<void> serve_and_log(const ServeSettings& settings, Stopping& stopping, ServiceManager& manager) {
   Log log(settings.log, STDERR_FILENO);
   LineWriter out(STDOUT_FILENO);  // nobody may read that either
   for (const std::string& warning : settings.warnings) log.say(LogLevel::kWarn, printable(warning));
   ServerOptions options = settings.server;
   options.n_log_lines_lost = [&log] { return log.n_lost(); };
-  ServiceManager manager = ServiceManager::of_environment();
   // Often enough that one answer that is late does not count.
   if (manager.watchdog()) options.watch_every = Duration{manager.watchdog()->ns / 4};
   Result<void> served = serve(
@@ -123,14 +124,15 @@ Result<void> serve_and_log(const ServeSettings& settings, Stopping& stopping) {
 }
 
 int run_server(ServeSettings& settings, InterruptSignal& signals) {
-  Stopping stopping(signals, !settings.server.api_key_file.empty());
+  ServiceManager manager = ServiceManager::of_environment();
+  Stopping stopping(signals, !settings.server.api_key_file.empty() || manager.is_there());
   std::signal(SIGPIPE, SIG_IGN);  // a complaint at the end may have no reader: the exit code says it still
   const auto duration = [](double s) { return milliseconds(static_cast<std::int64_t>(s * 1e3)); };
   settings.server.drain = duration(settings.drain_s);
   settings.server.keep_alive = duration(settings.keep_alive_s);
   settings.server.pause_wait = duration(settings.pause_wait_s);
   if (const Result<void> checked = check_engine(settings.engine); !checked) return complain(checked.error());
-  const Result<void> served = serve_and_log(settings, stopping);
+  const Result<void> served = serve_and_log(settings, stopping, manager);
   if (served) return kOk;
   signals.leave_at_once();
   return complain(with_advice(served.error()));

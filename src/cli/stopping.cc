@@ -4,8 +4,8 @@
 
 namespace fermata::cli {
 
-Stopping::Stopping(InterruptSignal& signals, bool has_keys) : signals_(signals), has_keys_(has_keys) {
-  if (has_keys_) signals_.on_hangup([this] { is_hung_up_ = true; });
+Stopping::Stopping(InterruptSignal& signals, bool hangup_reloads) : signals_(signals), hangup_reloads_(hangup_reloads) {
+  if (hangup_reloads_) signals_.on_hangup([this] { is_hung_up_ = true; });
 }
 
 void Stopping::listening(ServerControls controls) {
@@ -15,14 +15,14 @@ void Stopping::listening(ServerControls controls) {
     stop();
     return true;
   });
-  // Without keys there is nothing to read anew: a lost terminal ends it, as it ends any program.
-  if (!has_keys_) return;
+  // Else a lost terminal ends it, as it ends any program.
+  if (!hangup_reloads_) return;
   signals_.on_hangup(controls.read_keys);
   if (is_hung_up_) controls.read_keys();
 }
 
 void Stopping::over() {
-  if (has_keys_) signals_.on_hangup([] {});
+  if (hangup_reloads_) signals_.on_hangup([] {});
   signals_.on_signal([](int n) { return n <= 2; });
 }
 

@@ -184,6 +184,8 @@ std::string Metrics::text() const {
   families.gauge("fermata_interrupt_unreached_seconds",
                  "Longest that a pause or cancel was asked for and is not reached.",
                  desk_.longest_unreached().seconds());
+  families.gauge("fermata_engine_silent_seconds", "Since when the engine thread has not answered; asked once a second.",
+                 desk_.silent_for().seconds());
   families.counter("fermata_log_lines_lost_total", "Lines of the log that were not read in time or not written.",
                    static_cast<double>(n_log_lines_lost_()));
   add_process(families);

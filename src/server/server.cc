@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "api/desk.h"
+#include "api/heartbeat.h"
 #include "api/http/listener.h"
 #include "api/respond.h"
 #include "api/routes.h"
@@ -104,6 +105,26 @@ std::vector<std::string> hosts_of(const ServerOptions& options, const asio::ip::
   return hosts;
 }
 
+bool is_loopback_name(std::string_view name) {
+  boost::system::error_code no_address;
+  const auto address = asio::ip::make_address(std::string(name), no_address);
+  return name == "localhost" || name == "[::1]" || (!no_address && address.is_loopback());
+}
+
+// Whoever calls it by another name comes from elsewhere, through a proxy, and without keys may do everything.
+Result<void> check_names(const ServerOptions& options) {
+  for (const std::string& host : options.hosts)
+    if (options.api_key_file.empty() && !is_loopback_name(host))
+      return Error{Code::kInvalidArgument,
+                   "with --allow-host " + host +
+                       " others can call this server, so it wants API keys: 'fermata new-key "
+                       "NAME --append keys' makes some, --api-key-file keys names them",
+                   {},
+                   false,
+                   "allow-host"};
+  return {};
+}
+
 Result<void> Server::listen() {
   const Result<asio::ip::address> at = parse_address(options_.host);
   if (!at) return at.error();
@@ -127,6 +148,7 @@ Result<void> Server::listen() {
   }
   Result<Guard> made = Guard::make(std::move(guard));
   if (!made) return made.error();
+  if (const Result<void> safe = check_names(options_); !safe) return safe;
   guard_.emplace(*std::move(made));
 
   ListenerOptions listens;
@@ -146,10 +168,11 @@ Result<void> Server::listen() {
   return {};
 }
 
-// 503 is what a probe should hear while the model is loaded and while the server stops; it asks every few seconds.
+// 503 is what everybody should hear while the model is loaded, and a probe while the server stops: it asks every few
+// seconds.
 void Server::tell_answered(const AnsweredRequest& request) const {
-  const bool is_as_it_should_be = request.status == 503 && (!desk_->ready() || desk_->draining());
-  if (!is_as_it_should_be || !is_probe(request)) return events_.answered(request);
+  const bool is_as_it_should_be = !desk_->ready() || (desk_->draining() && is_probe(request));
+  if (request.status != 503 || !is_as_it_should_be) return events_.answered(request);
   AnsweredRequest told = request;
   told.ending = Ending::kWell;
   events_.answered(told);
@@ -199,16 +222,12 @@ asio::awaitable<void> Server::watch_keys() {
   }
 }
 
-// Until the very end: a stop may hang too. A refusal by a full mailbox is no answer of the engine thread.
+// Until the very end: a stop may hang too.
 asio::awaitable<void> Server::watch_engine() {
-  std::optional<Reply<Status>> asked;
+  Heartbeat heartbeat;
   for (;;) {
     co_await sleep(options_.watch_every);
-    if (!core_) continue;
-    const std::optional<Result<Status>> answer = asked ? asked->poll() : std::nullopt;
-    if (asked && !answer) continue;
-    if (answer && (answer->has_value() || answer->error().code != Code::kBusy)) events_.alive();
-    asked.emplace(core_->status(kNoGeneration));
+    if (core_ && heartbeat.look(*core_, clock_.now())) events_.alive();
   }
 }
 
@@ -223,6 +242,7 @@ void Server::asked_to_stop() {
 // What runs may end by itself; what is paused cannot, nor what waits in a queue behind it.
 asio::awaitable<void> Server::stop() {
   if (std::exchange(is_over_, true)) co_return;
+  if (!desk_->ready()) events_.draining(0);
   if (desk_->ready()) {
     desk_->begin_drain();
     events_.draining(desk_->n_running());

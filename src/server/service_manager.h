@@ -10,7 +10,7 @@
 namespace fermata {
 
 // The service manager that started us, as far as it wants to hear: systemd's protocol, a datagram to $NOTIFY_SOCKET
-// (sd_notify(3), "Standalone Implementations"). Without that variable all of it does nothing. Says nothing twice, never
+// (sd_notify(3), "Standalone Implementations"). Without that variable all of it does nothing. It never
 // waits, and nobody hears of a manager that does not listen.
 class ServiceManager {
  public:
@@ -19,6 +19,7 @@ class ServiceManager {
   ServiceManager(std::string socket, std::optional<Duration> watchdog)
       : socket_(std::move(socket)), watchdog_(watchdog) {}
 
+  bool is_there() const { return !socket_.empty(); }
   void loading() { say("STATUS=loading the model"); }
   void ready(std::string_view what_is_served);
   void stopping() { say("STOPPING=1\nSTATUS=ending what runs"); }

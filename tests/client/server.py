@@ -8,6 +8,7 @@ import os
 import pathlib
 import queue
 import re
+import resource
 import signal
 import subprocess
 import threading
@@ -79,9 +80,12 @@ class Answer:
 class Server:
     """Starts `fermata serve`; the address is known at once, readiness is waited for by ready()."""
 
-    def __init__(self, *flags, stdout=subprocess.PIPE):
+    def __init__(self, *flags, stdout=subprocess.PIPE, limits=()):
+        def limit():
+            for what, most in limits:
+                resource.setrlimit(what, (most, most))
         self.process = subprocess.Popen([str(BINARY), "serve", "--port", "0", *flags], stdout=stdout,
-                                        stderr=subprocess.PIPE, text=True)
+                                        stderr=subprocess.PIPE, text=True, preexec_fn=limit)
         self._out, self._err = queue.Queue(), queue.Queue()
         self.log = []
         for stream, lines in ((self.process.stdout, self._out), (self.process.stderr, self._err)):

@@ -16,12 +16,14 @@ ENDLESS = {"prompt": "x", "max_tokens": 500, "ignore_eos": True}
 
 def test_a_file_of_flags_is_read_and_what_was_given_wins(start, tmp_path):
     path = tmp_path / "server.toml"
-    path.write_text('engine = "fake"\nctx = 256\nmodel-name = "from-file"\nallow-host = ["a.example", "b.example"]\n')
+    key_path, keys = key_file(tmp_path, ("ann", "-", "use"))
+    path.write_text('engine = "fake"\nctx = 256\nmodel-name = "from-file"\nallow-host = ["a.example", "b.example"]\n'
+                    f'api-key-file = "{key_path}"\n')
     server = start("--config", str(path), "--model-name", "from-flag").ready()
     assert server.model == "from-flag"
-    assert server.get("/v1/models").ok()["data"][0]["fermata"]["n_ctx"] == 256
+    assert server.get("/v1/models", key=keys["ann"]).ok()["data"][0]["fermata"]["n_ctx"] == 256
     for name, status in (("a.example", 200), ("b.example", 200), ("c.example", 421)):
-        assert server.get("/v1/models", headers={"Host": name}).status == status
+        assert server.get("/v1/models", key=keys["ann"], headers={"Host": name}).status == status
 
 
 @pytest.mark.parametrize("text", ["prot = 8081", "port = 8081\n[model]\nname = 1", "drain = \"x\"", "config = \"y\"", "= 3", None])

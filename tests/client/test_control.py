@@ -76,6 +76,15 @@ def test_wherever_the_pause_is(tiny, sampling, at):  # B1
     assert text_of(live.chunks()) == whole and seen["pause"]["pause_id"] == record["pause_id"]
 
 
+def test_an_empty_pause_id_means_no_pause(tiny):
+    live = stream(tiny, **LONG)
+    tiny.pause(live.generation).ok()
+    for path in (f"/v1/generations/{live.generation}/resume", "/v1/resume"):
+        refused = tiny.post(path, {"pause_id": ""})
+        assert refused.status == 400 and refused.error["param"] == "pause_id"
+    assert tiny.generation(live.generation)["state"] == "paused"
+
+
 def test_a_whole_answer_waits_through_a_pause(tiny):
     asked = {**LONG, "max_tokens": 60}
     whole = undisturbed(tiny, **asked)

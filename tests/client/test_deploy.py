@@ -47,6 +47,16 @@ def test_the_watchdog_is_fed_while_the_engine_answers(manager, monkeypatch):
     assert server.stop() == 0
 
 
+def test_a_reload_without_keys_stops_nothing(manager):
+    server = Server("--engine", "fake").ready()
+    hear(manager, "READY=1")
+    for _ in range(3):
+        server.process.send_signal(signal.SIGHUP)
+    server.process.send_signal(signal.SIGTERM)
+    hear(manager, "STOPPING=1")
+    assert server.process.wait(timeout=WAIT_S) == 0 and "SIGHUP" not in "".join(server.log)
+
+
 def test_without_a_manager_nothing_is_different(start):
     assert start("--engine", "fake").ready().get("/health").status == 200
 

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 
@@ -103,6 +104,27 @@ def test_503_while_the_model_is_loaded(start):
     assert refused.status == 503 and refused.headers["retry-after"] and "loaded" in refused.error["message"]
     assert server.post("/v1/completions", {"prompt": "x", "max_tokens": 1}).status == 200
     assert server.stop() == 0
+
+
+def test_a_file_that_may_not_grow_ends_nothing(start, tmp_path):
+    with open(tmp_path / "out", "w") as out:
+        server = start("--engine", "fake", stdout=out, limits=[(resource.RLIMIT_FSIZE, 0)])
+    until(lambda: server.get("/health").status == 200, "it is ready")
+    assert server.get("/v1/models").status == 200 and server.stop() == 0
+    assert (tmp_path / "out").stat().st_size == 0
+
+
+def test_a_small_stack_is_room_enough(start):
+    server = start("--engine", "fake", limits=[(resource.RLIMIT_STACK, 256 * 1024)]).ready()
+    for grammar in ("root ::= " + "(" * 3000 + '"a"' + ")" * 3000, "root ::= " + "(" * 500 + '"a"' + ")" * 500):
+        assert server.post("/v1/completions", {"prompt": "x", "max_tokens": 1, "grammar": grammar}).status in (200, 422)
+    assert server.get("/health").status == 200
+
+
+def test_another_name_without_keys_is_refused(tmp_path):
+    for flags in (["--allow-host", "llm.example.org"], ["--allow-host", "localhost", "--allow-host", "10.0.0.1"]):
+        ran = subprocess.run([str(BINARY), "serve", "--engine", "fake", "--port", "0", *flags], capture_output=True, text=True, timeout=WAIT_S)
+        assert ran.returncode == 2 and "--api-key-file" in ran.stderr and flags[-1] in ran.stderr
 
 
 def test_a_model_that_cannot_be_loaded_ends_it(start):

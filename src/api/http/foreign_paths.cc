@@ -41,6 +41,7 @@ std::span<const ForeignPath> foreign_paths() { return kForeignPaths; }
 
 std::string_view instead_of_path(std::string_view path) {
   if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  if (path == "/v1") path = "/";
   if (path.starts_with("/v1/")) path.remove_prefix(3);
   for (const ForeignPath& foreign : kForeignPaths) {
     for (std::string_view rest = foreign.paths; !rest.empty();) {

@@ -32,7 +32,7 @@ TEST(ForeignPaths, EachStandsOnceAndIsFoundHoweverItIsWritten) {
     }
   EXPECT_NE(instead_of_path("/slots/3"), "");
   EXPECT_NE(instead_of_path("/slots/3"), instead_of_path("/slots"));
-  for (const char* unknown : {"/slots/3/x", "/slot", "/completions", "", "/v1", "/nowhere"})
+  for (const char* unknown : {"/slots/3/x", "/slot", "/completions", "", "/v2", "/nowhere"})
     EXPECT_EQ(instead_of_path(unknown), "") << unknown;
 }
 

@@ -217,7 +217,11 @@ Admission Guard::admit(const HttpRequest& head, std::string_view raw_path, const
   if (!match.route && match.allow.empty()) return refuse(no_such_path(raw_path, router.meant(raw_path)));
   if (!match.route) {
     result.headers.emplace_back("allow", match.allow);
-    return refuse({Code::kMethod, "This path is there, but not for this method; it has " + match.allow + ".", {}});
+    const std::string instead(instead_of_path(raw_path));
+    return refuse({Code::kMethod,
+                   "This path is there, but not for this method; it has " + match.allow + "." +
+                       (instead.empty() ? "" : " But " + instead + "."),
+                   {}});
   }
   if (changes_things(head.method) && !is_json(head.header("content-type"))) {
     return refuse({Code::kMediaType, "Send Content-Type: application/json, with an empty body too.",

@@ -44,11 +44,9 @@ void read_content(FieldReader& message, ChatMessage& out) {
 }
 
 void read_role(FieldReader& message, ChatMessage& out) {
-  static constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool", "function"};
+  static constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant"};
   const auto role = message.word("role", kRoles);
   if (!role) return message.complain("role", "must be \"system\", \"developer\", \"user\" or \"assistant\"");
-  if (*role >= 4)
-    return message.complain("role", "is \"" + std::string(kRoles[*role]) + "\", which is not supported yet");
   out.role = *role == 1 ? kRoles[0] : kRoles[*role];
 }
 
