@@ -69,4 +69,10 @@ bool is_utf8(std::string_view bytes) {
   return true;
 }
 
+bool is_bidi_control(std::string_view character) {
+  if (character.size() != 3 || character[0] != '\xE2') return false;
+  return (character[1] == '\x80' && character[2] >= '\xAA' && character[2] <= '\xAE') ||
+         (character[1] == '\x81' && character[2] >= '\xA6' && character[2] <= '\xA9');
+}
+
 }  // namespace fermata

@@ -30,5 +30,7 @@ bool is_utf8(std::string_view bytes);
 // Whether a character is one that a terminal obeys: of ASCII, or U+0080 to U+009F, of which U+009B is what ESC [ is.
 bool is_ascii_control(std::string_view character);
 bool is_c1_control(std::string_view character);
+// Whether it sets the direction in which what follows is shown: U+202A to U+202E, U+2066 to U+2069.
+bool is_bidi_control(std::string_view character);
 
 }  // namespace fermata

@@ -24,8 +24,7 @@ const json::object* first_choice(const json::object& chunk) {
 
 News paused_news(const json::object& record) {
   News news{News::Kind::kPaused};
-  if (const json::object* at = object_at(record, "at"))
-    news.at_token = static_cast<std::int64_t>(number_at(*at, "token", -1));
+  if (const json::object* at = object_at(record, "at")) news.at_token = client::integer_at(*at, "token", -1);
   news.reach_ms = number_at(record, "reach_ms", -1);
   return news;
 }
@@ -83,7 +82,7 @@ Answering::Answering(client::RemoteServer& server, json::object request, const s
   name_ = "client:" + client_id;
   request = with_ours(std::move(request), client_id, session);
   stream_ = server_.http().begin(
-      {.method = "POST", .path = "/v1/chat/completions", .body = json::serialize(request)},
+      {.method = "POST", .path = "/v1/chat/completions", .body = json::serialize(request), .at_most = Duration()},
       [this](std::string_view piece) { take(piece); },
       [this](const Result<client::HttpAnswer>& answer) { end(answer); });
 }

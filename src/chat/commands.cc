@@ -50,6 +50,8 @@ Line line_of(std::string_view sent) {
   return unknown(name);
 }
 
+std::string line_for(const std::string& question) { return question.starts_with('/') ? "/" + question : question; }
+
 Result<std::string> carry_out(const Line& line, Dialogue& dialogue) {
   switch (line.kind) {
     case Kind::kHelp: return std::string(kHelp);
@@ -58,6 +60,7 @@ Result<std::string> carry_out(const Line& line, Dialogue& dialogue) {
       if (!line.text.empty()) dialogue.set_system(line.text);
       return dialogue.system().empty() ? "there is no system message\n" : "system: " + dialogue.system() + "\n";
     case Kind::kSave:
+      if (dialogue.turns().empty() && dialogue.system().empty()) return std::string("nothing was said yet\n");
       if (Result<void> saved = dialogue.save(line.text); !saved) return saved.error();
       return "saved to " + line.text + "\n";
     default: return Error{Code::kInvalidArgument, line.text, {}, false};

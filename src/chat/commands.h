@@ -18,6 +18,9 @@ struct Line {
 // "/save x" is a command, "//save" the question "/save". Pure.
 Line line_of(std::string_view sent);
 
+// The line that asks `question`: line_of() backwards.
+std::string line_for(const std::string& question);
+
 // Does what /help, /new, /system or /save ask for; what to say of it, lines.
 Result<std::string> carry_out(const Line& line, Dialogue& dialogue);
 

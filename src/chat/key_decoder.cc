@@ -50,7 +50,7 @@ Key control_key(char byte) {
   }
 }
 
-bool is_control(char byte) { return (byte >= 0 && byte < 0x20) || byte == 0x7f; }
+bool is_control(char byte) { return is_ascii_control({&byte, 1}); }
 bool is_within(char byte, int least, int most) { return byte >= least && byte <= most; }
 
 }  // namespace
@@ -99,8 +99,7 @@ bool KeyDecoder::take_character(std::vector<Key>& keys) {
   std::string text = bytes_.substr(0, unit.n_bytes);
   bytes_.erase(0, unit.n_bytes);
   if (unit.kind == Utf8Unit::Kind::kIllFormed) text = kReplacementCharacter;
-  const bool is_c1 = text.size() == 2 && text[0] == '\xC2' && static_cast<unsigned char>(text[1]) < 0xA0;
-  if (!is_c1) keys.push_back({Kind::kText, std::move(text)});
+  if (!is_c1_control(text)) keys.push_back({Kind::kText, std::move(text)});
   return true;
 }
 
@@ -154,9 +153,10 @@ bool KeyDecoder::take_pasted(std::vector<Key>& keys) {
   const auto end = bytes_.find(kPasteEnds, n_searched_);
   if (end == std::string::npos) {
     n_searched_ = bytes_.size() - std::min(bytes_.size(), kPasteEnds.size() - 1);
-    if (bytes_.size() > limits::kInputBytesMax) {  // the rest of it is lost, as a question so long would be refused
-      bytes_.erase(limits::kInputBytesMax, n_searched_ - std::min(n_searched_, limits::kInputBytesMax));
-      n_searched_ = std::min(n_searched_, limits::kInputBytesMax);
+    constexpr std::size_t kKept = limits::kInputBytesMax + 1;  // so much that it is refused; the rest of it is lost
+    if (bytes_.size() > kKept) {
+      bytes_.erase(kKept, n_searched_ - std::min(n_searched_, kKept));
+      n_searched_ = std::min(n_searched_, kKept);
     }
     return false;
   }

@@ -22,7 +22,7 @@ bool is_in_word(char byte) {
 LineEditor::Did LineEditor::take(const Key& key) {
   switch (key.kind) {
     case Kind::kText:
-    case Kind::kPaste: return after(insert(key.text));
+    case Kind::kPaste: return insert(key.text) || key.text.empty() ? Did::kEdited : Did::kTooLong;
     case Kind::kTab: return after(insert("\t"));
     case Kind::kEnter: return enter();
     case Kind::kBackspace: return after(erase(letter_left(), cursor_, false));

@@ -19,6 +19,7 @@ class LineEditor {
     kNothing,  // not a key of the editor, or it had no effect
     kEdited,   // text or cursor are others
     kSent,     // Enter: the text is whole
+    kTooLong,  // with that it were longer than limits::kInputBytesMax; it stays as it was
   };
   Did take(const Key& key);
 

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "base/limits.h"
 #include "base/utf8.h"
 
 namespace fermata::chat {
@@ -90,6 +91,15 @@ TEST(LineEditor, EnterSendsAndAPasteDoesNot) {
   EXPECT_EQ(type(editor, "\r"), Did::kSent);
   EXPECT_EQ(editor.text(), "one\ntwo\n");
   EXPECT_EQ(type(editor, "\x1b"), Did::kNothing);
+}
+
+TEST(LineEditor, WhatIsTooLongIsNotPutIn) {
+  LineEditor editor;
+  editor.set("begun");
+  EXPECT_EQ(editor.take({Key::Kind::kPaste, std::string(limits::kInputBytesMax - 4, 'x')}), Did::kTooLong);
+  EXPECT_EQ(editor.text(), "begun");
+  EXPECT_EQ(editor.take({Key::Kind::kPaste, std::string(limits::kInputBytesMax - 5, 'x')}), Did::kEdited);
+  EXPECT_EQ(editor.take({Key::Kind::kText, "y"}), Did::kTooLong);
 }
 
 TEST(LineEditor, HistoryKeepsTheDraft) {

@@ -25,7 +25,7 @@ enum class TalkEnd {
 };
 
 // A talk with a server in the terminal of standard input and output, until the user leaves. `stop`: a descriptor that
-// can be read when it is to end. An error: the output could not be written.
+// can be read when it is to end.
 TalkEnd talk_in_terminal(client::RemoteServer& server, const TalkOptions& options, int stop);
 
 // The same without a terminal: each line of standard input is a question, its answer goes to standard output, and

@@ -88,6 +88,7 @@ class TalkInTerminal {
   void discard();
   void cut();
   void keep_answer(bool is_cut);
+  void offer_question();
   void suspend();
 
   void note(std::string_view text, Look look = Look::kDim);
@@ -161,7 +162,9 @@ void TalkInTerminal::take_key(const Key& key) {
 
 void TalkInTerminal::take_key_asking(const Key& key) {
   if (is_control(key, "d") && editor_.text().empty()) return leave(TalkEnd::kLeft);
-  if (editor_.take(key) == LineEditor::Did::kSent) return send();
+  const LineEditor::Did did = editor_.take(key);
+  if (did == LineEditor::Did::kSent) return send();
+  if (did == LineEditor::Did::kTooLong) note("that is too long: nothing was put in\n", Look::kRed);
   show_editor();
 }
 
@@ -184,6 +187,7 @@ void TalkInTerminal::take_key_paused(const Key& key) {
 
 void TalkInTerminal::take_key_injecting(const Key& key) {
   const LineEditor::Did did = key.kind == Kind::kEscape ? LineEditor::Did::kNothing : injection_.take(key);
+  if (did == LineEditor::Did::kTooLong) note("that is too long: nothing was put in\n", Look::kRed);
   if (did == LineEditor::Did::kSent && !injection_.text().empty()) return inject();
   if (key.kind != Kind::kEscape && did != LineEditor::Did::kSent) return show_injection();
   state_ = State::kPaused;
@@ -246,6 +250,7 @@ void TalkInTerminal::ask(const std::string& question) { begin(question, {}); }
 void TalkInTerminal::begin(std::string question, std::string answer_begun) {
   question_ = std::move(question);
   answer_ = std::move(answer_begun);
+  injection_.set({});  // what was begun for another answer
   is_last_kept_ = false;
   is_in_thought_ = false;
   const json::object request = request_for(options_, dialogue_, question_, answer_);
@@ -291,7 +296,7 @@ void TalkInTerminal::fail(const Error& error) {
   terminal_.hide();
   terminal_.end_line();
   note(error.message + (error.detail.empty() ? "" : ": " + error.detail) + "\n", Look::kRed);
-  if (answer_.empty() && editor_.text().empty()) editor_.set(question_);
+  if (answer_.empty()) offer_question();
   keep_answer(true);
 }
 
@@ -305,6 +310,11 @@ void TalkInTerminal::keep_answer(bool is_cut) {
   show_editor();
 }
 
+// To be changed and sent again. What was typed meanwhile stays; the question is one Up away then.
+void TalkInTerminal::offer_question() {
+  if (editor_.text().empty()) editor_.set(line_for(question_));
+}
+
 void TalkInTerminal::resume() {
   answering_->resume();
   state_ = State::kAnswering;
@@ -314,7 +324,6 @@ void TalkInTerminal::resume() {
 // The answer is ended and asked for anew, with the sentence at the end of what is there.
 void TalkInTerminal::inject() {
   const std::string sentence = joint_of(answer_, injection_.text());
-  injection_.set({});
   answering_->cancel();
   terminal_.hide();
   terminal_.write(sentence, Look::kBold);
@@ -326,7 +335,7 @@ void TalkInTerminal::discard() {
   terminal_.hide();
   note(" [discarded]");
   answer_.clear();
-  editor_.set(question_);
+  offer_question();
   keep_answer(true);
 }
 

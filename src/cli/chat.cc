@@ -48,17 +48,23 @@ struct Partner {
   client::Endpoint endpoint;
 };
 
-bool is_fermata(const client::Endpoint& endpoint) {
-  client::HttpClient http(endpoint);
-  const auto health = client::object_of(
-      http.ask({.method = "GET", .path = "/health", .body = {}, .at_most = milliseconds(limits::kHealthLookMs)}));
-  return health && client::text_at(*health, "status") == "ok" && health->contains("unreached_ms");
+// Also one that loads, or is stuck: what it is asked tells more. No key is sent to whoever happens to listen there.
+bool is_fermata(const std::string& url) {
+  client::HttpClient http({url, {}});
+  auto health =
+      http.ask({.method = "GET", .path = "/health", .body = {}, .at_most = milliseconds(limits::kHealthLookMs)});
+  if (!health || (health->status != 200 && health->status != 503)) return false;
+  health->status = 200;  // else it were read as a refusal
+  const auto said = client::object_of(health);
+  if (!said) return false;
+  const std::string status = client::text_at(*said, "status");
+  return said->contains("unreached_ms") || status == "loading";
 }
 
 Result<Partner> find_partner(const ChatSettings& settings) {
   Partner partner;
   partner.endpoint = settings.remote.endpoint;
-  if (settings.names_server || (!settings.names_engine && is_fermata(partner.endpoint))) return partner;
+  if (settings.names_server || (!settings.names_engine && is_fermata(partner.endpoint.url))) return partner;
   Result<std::unique_ptr<OwnServer>> own = OwnServer::start(settings.engine);
   if (!own) return own.error();
   partner.own = *std::move(own);

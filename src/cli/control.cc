@@ -1,6 +1,5 @@
 // fermata pause, resume, cancel: what is done to generations of a running server.
 #include <boost/json/array.hpp>
-#include <boost/json/serialize.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -30,8 +29,13 @@ struct ControlSettings {
   std::string session;
 };
 
-std::string in_words(const std::string& verb, const json::object& answer) {
-  const std::string id = text_at(answer, "id");
+// `name`: what it was called, for an answer that does not say.
+std::string in_words(const std::string& verb, const std::string& name, const json::object& answer) {
+  std::string id = text_at(answer, "id");
+  if (id.empty()) id = name;
+  const json::value* later = answer.if_contains("will_be_cancelled");
+  if (later && *later == json::value(true))
+    return id + "  has not come yet; it is cancelled when it does, within a minute";
   if (verb != "pause") return id + "  " + state_in_words(answer);
   const json::object* at = client::object_at(answer, "at");
   const double n_tokens = at ? number_at(*at, "token") : 0;
@@ -41,11 +45,12 @@ std::string in_words(const std::string& verb, const json::object& answer) {
   return id + "  " + line + "  " + text_at(answer, "pause_id");
 }
 
-void tell(const ControlSettings& settings, const std::string& verb, const json::object& answer) {
+void tell(const ControlSettings& settings, const std::string& verb, const std::string& name,
+          const json::object& answer) {
   if (settings.remote.json)
-    std::printf("%s\n", json::serialize(answer).c_str());
+    print_json(answer);
   else
-    std::printf("%s\n", printable(in_words(verb, answer)).c_str());
+    std::printf("%s\n", printable(in_words(verb, name, answer)).c_str());
 }
 
 int control_names(client::RemoteServer& server, const ControlSettings& settings) {
@@ -55,10 +60,10 @@ int control_names(client::RemoteServer& server, const ControlSettings& settings)
   for (const std::string& name : *names) {
     const auto done = server.post("/v1/generations/" + client::percent_encoded(name) + "/" + settings.verb);
     if (done) {
-      tell(settings, settings.verb, *done);
+      tell(settings, settings.verb, name, *done);
     } else {
       Error error = done.error();
-      error.message = name + ": " + error.message;
+      if (error.message.find(name) == std::string::npos) error.message = name + ": " + error.message;
       code = complain(error);
     }
   }
@@ -72,7 +77,7 @@ int control_session(client::RemoteServer& server, const ControlSettings& setting
   if (!generations) return complain(generations.error());
   // Each is a generation, also after a pause.
   for (const json::value& generation : *generations)
-    if (const json::object* object = generation.if_object()) tell(settings, {}, *object);
+    if (const json::object* object = generation.if_object()) tell(settings, {}, {}, *object);
   return kOk;
 }
 
@@ -88,8 +93,9 @@ Command add_verb(CLI::App& app, const std::string& verb, const std::string& what
   command->footer(more + kNamesHelp +
                   "The exit code is that of the last one that was refused, 0 if none was.\n\nExamples:\n  fermata " +
                   verb + " client:story\n  fermata " + verb + " --session desk-7 --json");
-  CLI::Option* names = command->add_option("NAME", settings->names, "Generations, by any of their names");
-  CLI::Option* session = command->add_option("--session", settings->session, "All of this session");
+  CLI::Option* names =
+      command->add_option("NAME", settings->names, "Generations, by any of their names")->check(why_empty);
+  CLI::Option* session = command->add_option("--session", settings->session, "All of this session")->check(why_empty);
   session->excludes(names);
   command->callback([=] {
     if (names->empty() && session->empty()) throw CLI::RequiredError("a NAME, or --session,");

@@ -126,7 +126,7 @@ Result<int> Demo::show() {
   if (!started) return started.error();
   Answer story;
   const auto print = [](const TextEvent& piece) {
-    std::fwrite(piece.text.data(), 1, piece.text.size(), stdout);
+    std::fputs(printable_lines(piece.text).c_str(), stdout);
     std::fflush(stdout);
   };
   read_events(core_, *started, story, print, [](const Answer& a) { return a.rows.size() >= kPauseAfterTokens; });

@@ -26,15 +26,14 @@ CLI::Option* add_path(CLI::App& app, const std::string& names, std::string& valu
 
 std::string why_no_name(const std::string& text) {
   if (text.empty()) return "must not be empty";
-  char before = 0;
-  bool has_control = false;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool is_c1 = before == '\xC2' && byte >= 0x80 && byte < 0xA0;  // terminals obey these too
-    has_control = has_control || byte < 0x20 || byte == 0x7f || is_c1;
-    before = c;
+  bool is_well = is_utf8(text);
+  for (std::size_t at = 0; is_well && at < text.size();) {
+    const std::string_view character =
+        std::string_view(text).substr(at, utf8_unit(std::string_view(text).substr(at)).n_bytes);
+    is_well = !is_ascii_control(character) && !is_c1_control(character);
+    at += character.size();
   }
-  return has_control || !is_utf8(text) ? "takes a name in UTF-8 without control characters" : "";
+  return is_well ? "" : "takes a name in UTF-8 without control characters";
 }
 
 CLI::Option* add_word(CLI::App& app, const std::string& names, std::string& value,

@@ -83,6 +83,12 @@ constexpr ForeignFlag kForeignFlags[] = {
     {"-f, --file, -bf, --binary-file", "run", "say fermata run - < FILE"},
     {"-sys, --system-prompt", "run", "say --system TEXT"},
     {"-r, --reverse-prompt", "run", "say --stop TEXT"},
+    {"-sys, --system-prompt", "chat", "say --system TEXT"},
+    {"-r, --reverse-prompt", "chat", "say --field 'stop=[\"TEXT\"]'"},
+    {"-p, --prompt, -f, --file, -st, --single-turn, -no-cnv, --no-conversation", "chat",
+     "questions are typed, or come on standard input; 'fermata run' answers one prompt"},
+    {"-cnv, --conversation, -i, --interactive, -if, --interactive-first, -mli, --multiline-input", "chat",
+     "leave it out: it is a dialogue"},
     {"-l", "run", "say --logit-bias TOKEN=BIAS"},
     {"-jf", "run", "say --json-schema-file FILE"},
     {"-cnv, --conversation, -no-cnv, --no-conversation, -st, --single-turn, -i, --interactive, -if, "

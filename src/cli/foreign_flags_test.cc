@@ -29,7 +29,8 @@ TEST(ForeignFlags, NoneIsOursAndEachStandsOnceForACommand) {
   CLI::App app;
   (void)add_serve(app);
   (void)add_run(app);
-  for (const char* command : {"serve", "run"}) {
+  (void)add_chat(app);
+  for (const char* command : {"serve", "run", "chat"}) {
     std::set<std::string> seen;
     for (const ForeignFlag& foreign : foreign_flags()) {
       EXPECT_FALSE(foreign.instead.empty());

@@ -37,7 +37,7 @@ std::string last_words(const std::string& text) {
 
 std::string called(const json::object& generation) {
   const std::string client_id = text_at(generation, "client_id");
-  return client_id.empty() ? text_at(generation, "id") : "client:" + cut(client_id);
+  return client_id.empty() ? printable(text_at(generation, "id")) : "client:" + cut(client_id);
 }
 
 }  // namespace
@@ -53,11 +53,11 @@ std::vector<std::string> generation_heads() { return {"NAME", "STATE", "SESSION"
 
 std::vector<std::string> generation_line(const json::object& generation, double now) {
   const json::object* usage = object_at(generation, "usage");
-  const double n_tokens = usage ? number_at(*usage, "completion_tokens") : 0;
+  const std::int64_t n_tokens = usage ? client::integer_at(*usage, "completion_tokens") : 0;
   return {or_dash(called(generation)),
           printable(state_in_words(generation)),
           or_dash(cut(text_at(generation, "session"))),
-          std::to_string(static_cast<long long>(n_tokens)),
+          std::to_string(n_tokens),
           age(now - number_at(generation, "created_at")),
           last_words(text_at(generation, "text"))};
 }

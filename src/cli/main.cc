@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <map>
 #include <string>
@@ -47,6 +48,8 @@ int run(int argc, char** argv, cli::InterruptSignal& signals) {
   } catch (const CLI::ParseError& e) {
     return cli::complain_usage(app, e, {argv + std::min(argc, 1), argv + argc});
   }
+  if (const int code = cli::complain_of_glued_flags(app, {argv + std::min(argc, 1), argv + argc}); code != cli::kOk)
+    return code;
   return commands.at(app.get_subcommands().front()->get_name())(signals);
 }
 
@@ -54,6 +57,8 @@ int run(int argc, char** argv, cli::InterruptSignal& signals) {
 
 int main(int argc, char** argv) {
   cli::hold_standard_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a write that fails, as a full disk is
+  cli::give_threads_room();
   // Until the process is gone: a signal that comes while the last things end must not do what it does to any program.
   static cli::InterruptSignal& signals = *new cli::InterruptSignal;
   int code = cli::kFailed;

@@ -8,6 +8,9 @@ namespace fermata::cli {
 // be read or written, so that no file of ours gets its number and our text.
 void hold_standard_streams();
 
+// Threads that are begun from now on have a stack that is large enough, however small `ulimit -s` says.
+void give_threads_room();
+
 // What was printed on standard output reaches it, or kIo.
 Result<void> flush_output();
 

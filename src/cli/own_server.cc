@@ -37,8 +37,13 @@ Result<std::unique_ptr<OwnServer>> OwnServer::start(const EngineFlags& engine) {
     bool is_ready = false;
     ServerEvents events;
     events.listening = [&](const std::string& url, const ServerControls& controls) {
+      const std::lock_guard lock(own->mutex_);
       own->url_ = url;
       own->stop_ = controls.stop;
+    };
+    events.over = [&] {
+      const std::lock_guard lock(own->mutex_);
+      own->stop_ = nullptr;  // there is nothing left to be stopped
     };
     events.ready = [&](const Readiness&) {
       is_ready = true;
@@ -49,15 +54,14 @@ Result<std::unique_ptr<OwnServer>> OwnServer::start(const EngineFlags& engine) {
     if (!is_ready) begun.set_value(served ? Error{Code::kDraining, "the server was stopped", {}, false} : served);
   });
   Result<void> result = has_begun.get();
-  if (result) return own;
-  own->stop_ = nullptr;  // it has ended
-  return result.error();
+  if (!result) return result.error();
+  return own;
 }
 
 OwnServer::~OwnServer() {
-  if (stop_) {
-    stop_();
-    stop_();  // at once
+  {
+    const std::lock_guard lock(mutex_);
+    if (stop_) stop_();
   }
   if (thread_.joinable()) thread_.join();
 }

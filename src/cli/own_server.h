@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -25,7 +26,8 @@ class OwnServer {
  private:
   OwnServer() = default;
   std::string url_;
-  std::function<void()> stop_;
+  std::mutex mutex_;
+  std::function<void()> stop_;  // empty: it does not run
   std::thread thread_;
 };
 

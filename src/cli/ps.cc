@@ -1,5 +1,4 @@
 // fermata ps: the generations of a running server.
-#include <boost/json/serialize.hpp>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -39,7 +38,7 @@ int ps(const PsSettings& settings) {
   const Result<json::array> generations = server.list(path_of(settings));
   if (!generations) return complain(generations.error());
   if (settings.remote.json) {
-    for (const json::value& generation : *generations) std::printf("%s\n", json::serialize(generation).c_str());
+    for (const json::value& generation : *generations) print_json(generation);
     return kOk;
   }
   std::vector<std::vector<std::string>> rows = {generation_heads()};
@@ -60,7 +59,7 @@ Command add_ps(CLI::App& app) {
       "  fermata ps --all --session desk-7\n"
       "  fermata ps --json | jq -r 'select(.state == \"paused\").id'      # one generation a line\n");
   command->add_flag("-a,--all", settings->all, "Those that have ended too, as long as the server keeps them");
-  command->add_option("--session", settings->session, "Of this session alone");
+  command->add_option("--session", settings->session, "Of this session alone")->check(why_empty);
   settings->remote.add_json_to(*command);
   settings->remote.add_to(*command);
   return [settings](InterruptSignal&) { return ps(*settings); };

@@ -1,8 +1,13 @@
 #include "cli/remote_flags.h"
 
+#include <algorithm>
 #include <boost/json/array.hpp>
+#include <cstdio>
 #include <utility>
 #include <vector>
+
+#include "api/openai/json.h"
+#include "base/utf8.h"
 
 namespace fermata::cli {
 namespace {
@@ -20,14 +25,43 @@ std::string id_of(const json::value& generation) {
   return id && id->is_string() ? std::string(id->get_string()) : "";
 }
 
+// It becomes a line of a request: one that ends that line would begin another. The key is not quoted.
+std::string why_no_key(const std::string& key) {
+  const bool is_visible = std::all_of(key.begin(), key.end(), [](char c) { return c > ' ' && c < 0x7f; });
+  return is_visible ? ""
+                    : "is a key as 'fermata new-key' prints it, without blanks or line ends; look at FERMATA_API_KEY";
+}
+
 }  // namespace
 
+std::string why_empty(const std::string& text) { return text.empty() ? "must not be empty" : ""; }
+
+void print_json(const json::value& value) {
+  // What is not ASCII stands inside strings.
+  const std::string text = api::to_text(value);
+  std::string line;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view character = rest.substr(0, utf8_unit(rest).n_bytes);
+    if (is_c1_control(character))
+      line += std::string("\\u00") + (static_cast<unsigned char>(character[1]) < 0x90 ? '8' : '9') +
+              "0123456789abcdef"[character[1] & 15];
+    else
+      line += character;
+    rest.remove_prefix(character.size());
+  }
+  std::printf("%s\n", line.c_str());
+}
+
 void RemoteFlags::add_to(CLI::App& command) {
-  command.add_option("--url", endpoint.url, "The server")->envname("FERMATA_URL")->capture_default_str();
+  command.add_option("--url", endpoint.url, "The server")
+      ->envname("FERMATA_URL")
+      ->check(why_empty)
+      ->capture_default_str();
   command
       .add_option("--api-key", endpoint.api_key,
                   "Key of a server that wants one; better as the variable, since others see command lines")
-      ->envname("FERMATA_API_KEY");
+      ->envname("FERMATA_API_KEY")
+      ->check(why_no_key);
 }
 
 void RemoteFlags::add_json_to(CLI::App& command) {

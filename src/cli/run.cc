@@ -18,6 +18,7 @@
 #include "cli/open_engine.h"
 #include "cli/sampling_flags.h"
 #include "engine/chat_prompt.h"
+#include "engine/llama/json_text.h"
 #include "runtime/core.h"
 
 namespace fermata::cli {
@@ -95,15 +96,17 @@ int run(RunSettings& settings, InterruptSignal& signals) {
   signals.on_first([&] { core.cancel(started->id); });
 
   Answer answer;
-  bool is_lost = false;  // standard output is full or gone: nobody would hear the rest
+  bool is_lost = false;                              // standard output is full or gone: nobody would hear the rest
+  const bool is_shown = isatty(STDOUT_FILENO) == 1;  // by a terminal, which a model could make do anything
   read_events(core, *started, answer, [&](const TextEvent& piece) {
-    std::fwrite(piece.text.data(), 1, piece.text.size(), stdout);
+    const std::string text = is_shown ? printable_lines(piece.text) : piece.text;
+    std::fwrite(text.data(), 1, text.size(), stdout);
     if (std::fflush(stdout) == 0 || is_lost) return;
     is_lost = true;
     core.cancel(started->id);
   });
   signals.leave_at_once();  // what it would call is about to go
-  if (isatty(STDOUT_FILENO)) std::fputc('\n', stdout);
+  if (is_shown) std::fputc('\n', stdout);
   if (settings.verbose) report(answer, seed, clock.now() - begun);
   if (is_lost) return complain({Code::kIo, "the answer could not be written to standard output", {}, false});
   if (answer.silent) return complain(answer.end.error);

@@ -25,7 +25,7 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
 }
 
 std::string age(double n_seconds) {
-  const auto n = static_cast<long long>(std::max(n_seconds, 0.0));
+  const auto n = static_cast<long long>(std::clamp(n_seconds, 0.0, 1e12));
   if (n < 60) return std::to_string(n) + "s";
   if (n < 3600) return std::to_string(n / 60) + "m";
   if (n < 86400) return std::to_string(n / 3600) + "h";

@@ -1,6 +1,5 @@
 // fermata tokens: the journal of a generation of a running server.
 #include <boost/json/array.hpp>
-#include <boost/json/serialize.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -20,7 +19,6 @@
 namespace fermata::cli {
 namespace {
 
-using client::number_at;
 using client::text_at;
 
 namespace json = boost::json;
@@ -43,22 +41,30 @@ std::string figure(const json::object& row, std::string_view key) {
 }
 
 std::vector<std::string> line_of(const json::object& row) {
-  return {std::to_string(static_cast<long long>(number_at(row, "index"))),
-          std::to_string(static_cast<long long>(number_at(row, "id"))),
-          text_at(row, "origin"),
+  return {std::to_string(client::integer_at(row, "index")),
+          std::to_string(client::integer_at(row, "id")),
+          printable(text_at(row, "origin")),
           figure(row, "logprob"),
           figure(row, "entropy"),
           figure(row, "margin"),
           cli::quoted(printable(text_at(row, "token")))};
 }
 
-// One page; `n_left` says how many rows are wanted still.
-Result<json::array> page_of(client::RemoteServer& server, const std::string& path, std::int64_t from,
-                            std::int64_t n_left) {
+struct Page {
+  json::array rows;
+  bool has_more = false;
+};
+
+// `n_left` says how many rows are wanted still.
+Result<Page> page_of(client::RemoteServer& server, const std::string& path, std::int64_t from, std::int64_t n_left) {
   auto page =
       server.get(path + "?from=" + std::to_string(from) + "&limit=" + std::to_string(std::min(n_left, kPageRows)));
   if (!page) return page.error();
-  return client::data_of(*std::move(page));
+  const json::value* more = page->if_contains("has_more");
+  const bool has_more = more && more->is_bool() && more->get_bool();
+  auto rows = client::data_of(*std::move(page));
+  if (!rows) return rows.error();
+  return Page{*std::move(rows), has_more};
 }
 
 int tokens(const TokensSettings& settings) {
@@ -70,15 +76,15 @@ int tokens(const TokensSettings& settings) {
   for (std::int64_t from = settings.from, n_left = settings.n_max; n_left > 0;) {
     const auto page = page_of(server, path, from, n_left);
     if (!page) return complain(page.error());
-    if (page->empty()) break;
-    for (const json::value& row : *page) {
+    for (const json::value& row : page->rows) {
       if (settings.remote.json)
-        std::printf("%s\n", json::serialize(row).c_str());
+        print_json(row);
       else if (row.is_object())
         rows.push_back(line_of(row.get_object()));
     }
-    from += static_cast<std::int64_t>(page->size());
-    n_left -= static_cast<std::int64_t>(page->size());
+    if (!page->has_more || page->rows.empty()) break;
+    from += static_cast<std::int64_t>(page->rows.size());
+    n_left -= static_cast<std::int64_t>(page->rows.size());
   }
   if (!settings.remote.json) std::fputs(table(rows).c_str(), stdout);
   return kOk;
@@ -93,7 +99,7 @@ Command add_tokens(CLI::App& app) {
       std::string(kNamesHelp) +
       "LOGPROB, ENTROPY and MARGIN (of the likeliest before the second) are in nats, of the raw softmax.\n\n"
       "Examples:\n  fermata tokens client:story --from 120\n  fermata tokens gen_3f --json | jq .token");
-  command->add_option("NAME", settings->name, "The generation, by any of its names")->required();
+  command->add_option("NAME", settings->name, "The generation, by any of its names")->required()->check(why_empty);
   add_number(*command, "--from", settings->from, "Index of the first row; the prompt is counted", {0, 1'000'000});
   add_number(*command, "--limit", settings->n_max, "Most rows", {1, 1'000'000});
   settings->remote.add_json_to(*command);

@@ -75,7 +75,8 @@ std::string why_unknown(const std::vector<Place>& places) {
     if (lacks_command && !is_flag(left.front()))
       return "'" + places[at].name + "' has no command '" + left.front() + "'" + did_you_mean(left.front(), commands);
     if (flag != left.end()) return why_flag_is_unknown(*flag, at, places);
-    return "'" + places[at].name + "' does not know what to do with '" + left.front() + "'";
+    return "'" + places[at].name + "' does not know what to do with '" + left.front() + "'" +
+           (places[at].name == "fermata run" ? ": a prompt of several words stands in quotes" : "");
   }
   return {};
 }
@@ -145,6 +146,14 @@ int complain_usage(const CLI::App& app, const CLI::ParseError& error, const std:
               instead_of_value(error.what());
   }
   return complain_all({unknown}, places.back());
+}
+
+int complain_of_glued_flags(const CLI::App& app, const std::vector<std::string>& words) {
+  const Place place = places_of(app).back();
+  Words glued;
+  for (const std::string& refused : foreign_flags_among(words, *place.app, place.name))
+    if (refused.find(" flag '--") == std::string::npos) glued.push_back(refused);
+  return glued.empty() ? kOk : complain_all(glued, place);
 }
 
 }  // namespace fermata::cli

@@ -27,6 +27,19 @@ void begin_curl() {
   FERMATA_CHECK(begun == CURLE_OK);
 }
 
+// Whatever is between us and others, nothing is between us and ourselves.
+bool is_this_machine(const std::string& url) {
+  const std::unique_ptr<CURLU, void (*)(CURLU*)> parts(curl_url(), curl_url_cleanup);
+  char* name = nullptr;
+  if (!parts || curl_url_set(parts.get(), CURLUPART_URL, url.c_str(), CURLU_GUESS_SCHEME) != CURLUE_OK ||
+      curl_url_get(parts.get(), CURLUPART_HOST, &name, 0) != CURLUE_OK)
+    return false;
+  const std::string host = name;
+  curl_free(name);
+  return host == "localhost" || host == "[::1]" ||
+         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string::npos);
+}
+
 }  // namespace
 
 struct HttpClient::Transfer {
@@ -80,6 +93,7 @@ HttpClient::HttpClient(Endpoint endpoint) : endpoint_(std::move(endpoint)) {
   multi_.reset(curl_multi_init());
   FERMATA_CHECK(multi_ != nullptr);
   while (endpoint_.url.ends_with('/')) endpoint_.url.pop_back();
+  is_local_ = is_this_machine(endpoint_.url);
 }
 
 HttpClient::~HttpClient() {
@@ -105,6 +119,7 @@ HttpClient::Id HttpClient::begin(HttpCall call, OnPiece on_piece, OnEnd on_end) 
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, transfer->call.method.c_str());
   }
   curl_easy_setopt(easy, CURLOPT_URL, (endpoint_.url + transfer->call.path).c_str());
+  curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);  // a generation may be called ".."
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->headers.get());
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, static_cast<curl_write_callback>(&Transfer::take));
@@ -112,8 +127,14 @@ HttpClient::Id HttpClient::begin(HttpCall call, OnPiece on_piece, OnEnd on_end) 
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->why.data());
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(limits::kConnectMs));
-  curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(transfer->call.at_most.ms() / 1000));
+  curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);  // a machine that is gone says nothing, like a pause
+  curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, static_cast<long>(limits::kTcpKeepAliveS));
+  curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, static_cast<long>(limits::kTcpKeepAliveS));
+  if (transfer->call.at_most.ns > 0) {
+    curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(transfer->call.at_most.ms() / 1000));
+  }
+  if (is_local_) curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
   curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer.get());
   FERMATA_CHECK(curl_multi_add_handle(multi_.get(), easy) == CURLM_OK);
   const Id id = transfer->id;
@@ -177,6 +198,10 @@ Result<HttpAnswer> HttpClient::outcome(const Transfer& transfer, int curl_code) 
         Code::kIo,
         "no server answers at " + endpoint_.url + "; start one with 'fermata serve', or name another with --url", why,
         true};
+  const bool is_url_well = endpoint_.url.starts_with("http://") || endpoint_.url.starts_with("https://");
+  if (code == CURLE_WEIRD_SERVER_REPLY || (code == CURLE_UNSUPPORTED_PROTOCOL && is_url_well))
+    return Error{Code::kIo, "what answers at " + endpoint_.url + " is no fermata server; --url names another", why,
+                 false};
   if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
     return Error{Code::kInvalidArgument, "an URL is written http://host:port or https://host", endpoint_.url, false};
   if (code != CURLE_OK) return Error{Code::kIo, "the connection to " + endpoint_.url + " broke off", why, true};

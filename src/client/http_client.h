@@ -24,7 +24,7 @@ struct HttpCall {
   std::string method;               // "GET", "POST"
   std::string path;                 // with its query, escaped
   std::string body;                 // JSON
-  Duration at_most = seconds(100);  // without a byte of the answer
+  Duration at_most = seconds(100);  // without a byte of the answer; 0: however long, as for a stream that may be paused
 };
 
 struct HttpAnswer {
@@ -68,6 +68,7 @@ class HttpClient {
   Result<HttpAnswer> outcome(const Transfer& transfer, int curl_code) const;
 
   Endpoint endpoint_;
+  bool is_local_ = false;                     // no proxy is asked, whatever the environment says
   std::unique_ptr<void, MultiCloser> multi_;  // CURLM
   std::map<Id, std::unique_ptr<Transfer>> transfers_;
   std::vector<std::unique_ptr<Transfer>> dropped_;  // of the callback that is being called

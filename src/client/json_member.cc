@@ -18,6 +18,14 @@ double number_at(const json::object& object, std::string_view key, double otherw
   return failed ? otherwise : number;
 }
 
+std::int64_t integer_at(const json::object& object, std::string_view key, std::int64_t otherwise) {
+  const json::value* value = object.if_contains(key);
+  if (value && value->is_int64()) return value->get_int64();
+  constexpr double kMost = 1LL << 53;  // up to here a double is what was written
+  const double number = number_at(object, key, 2 * kMost);
+  return number >= -kMost && number <= kMost ? static_cast<std::int64_t>(number) : otherwise;
+}
+
 const json::object* object_at(const json::object& object, std::string_view key) {
   const json::value* value = object.if_contains(key);
   return value ? value->if_object() : nullptr;

@@ -2,6 +2,7 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,8 @@ namespace fermata::client {
 
 std::string text_at(const boost::json::object& object, std::string_view key);  // else ""
 double number_at(const boost::json::object& object, std::string_view key, double otherwise = 0);
+// Rounded towards 0; what is no number, or none of these, is `otherwise`.
+std::int64_t integer_at(const boost::json::object& object, std::string_view key, std::int64_t otherwise = 0);
 const boost::json::object* object_at(const boost::json::object& object, std::string_view key);  // else null
 
 // The "data" of a list. kIo: it is no list.

@@ -5,6 +5,7 @@
 #include <boost/json/serialize.hpp>
 #include <utility>
 
+#include "base/limits.h"
 #include "client/json_member.h"
 
 namespace fermata::client {
@@ -35,12 +36,20 @@ std::string hint_for(int status) {
   return status == 401 ? "; set FERMATA_API_KEY to a key that 'fermata new-key' printed" : "";
 }
 
+Error endless() { return {Code::kIo, "the server's list has no end", {}, false}; }
+
 }  // namespace
 
 Error error_of(int status, const json::object& body) {
-  Error error{code_of(status), "the server answers with status " + std::to_string(status), {}, status >= 429};
+  Error error{
+      code_of(status), "the server answers with status " + std::to_string(status), {}, status >= 429 && status != 501};
   const json::object* told = object_at(body, "error");
-  if (!told) return error;
+  if (!told) {  // ours says why, each time
+    error.code = Code::kIo;
+    error.message = "what answers there is no fermata server; --url names another (it answers with status " +
+                    std::to_string(status) + ")";
+    return error;
+  }
   const json::object& what = *told;
   if (std::string message = text_at(what, "message"); !message.empty()) error.message = std::move(message);
   error.message += hint_for(status);
@@ -77,9 +86,16 @@ Result<json::array> RemoteServer::list(const std::string& path) {
   const char joint = path.find('?') == std::string::npos ? '?' : '&';
   json::array all;
   std::string after;
-  for (bool has_more = true; has_more;) {
-    const Result<json::object> page =
-        get(path + joint + "limit=100" + (after.empty() ? "" : "&after=" + percent_encoded(after)));
+  std::size_t n_bytes = 0;
+  bool has_more = true;
+  for (std::size_t n_pages = 0; has_more; ++n_pages) {
+    if (n_pages == limits::kListPagesMax) return endless();
+    const std::string query =
+        joint + std::string("limit=100") + (after.empty() ? "" : "&after=" + percent_encoded(after));
+    const Result<HttpAnswer> answer = http_.ask({.method = "GET", .path = path + query, .body = {}});
+    const Result<json::object> page = object_of(answer);
+    if (answer) n_bytes += answer->body.size();
+    if (n_bytes > limits::kAnswerBytesMax) return endless();
     if (!page) return page.error();
     const Result<json::array> data = data_of(*page);
     if (!data) return data.error();
@@ -87,7 +103,7 @@ Result<json::array> RemoteServer::list(const std::string& path) {
     const json::value* more = page->if_contains("has_more");
     has_more = more && more->is_bool() && more->get_bool();
     std::string last = text_at(*page, "last_id");
-    if (has_more && (last.empty() || last == after)) return Error{Code::kIo, "the server's list has no end", {}, false};
+    if (has_more && (last.empty() || last == after)) return endless();
     after = std::move(last);
   }
   return all;

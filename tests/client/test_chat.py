@@ -143,6 +143,46 @@ def test_discard_brings_the_question_back(tiny, chat, tmp_path):
     assert first == {"role": "user", "content": "other"} and second["role"] == "assistant"
 
 
+def test_discard_spares_what_was_typed_meanwhile(tiny, chat):
+    talk = chat(tiny, {**SHORT, "fermata": {"pause_at": 5}})
+    talk.line("first")
+    talk.write("my draft")
+    paused(talk).write("d")
+    talk.until(lambda: talk.picture.last == "> my draft")
+    talk.write("\x15" + UP)
+    talk.until(lambda: talk.picture.last == "> first")
+
+
+def test_a_question_that_begins_with_a_slash_comes_back_as_one(tiny, chat, tmp_path):
+    talk = chat(tiny, {**SHORT, "fermata": {"pause_at": 5}})
+    talk.line("//new idea")
+    paused(talk).write("d")
+    talk.until(lambda: talk.picture.last == "> //new idea")
+    talk.write(ENTER)
+    paused(talk).write("c")
+    talk.until_prompt()
+    assert saved(talk, tmp_path)[0] == {"role": "user", "content": "/new idea"}
+
+
+def test_a_sentence_that_was_not_put_in_is_not_kept_for_another_answer(tiny, chat):
+    talk = chat(tiny, {**SHORT, "fermata": {"pause_at": 5}})
+    talk.line("first")
+    paused(talk).write("ileftover")
+    talk.until(lambda: talk.picture.last == "go on with: leftover")
+    talk.write("\x03")
+    talk.until_prompt()
+    talk.line("second")
+    paused(talk).write("i")
+    talk.until(lambda: talk.picture.last == "go on with:")
+
+
+def test_a_paste_that_is_too_long_is_said_to_be(tiny, chat):
+    talk = chat(tiny, SHORT)
+    talk.write("\x1b[200~" + "x" * (1 << 20) + "yz\x1b[201~")
+    talk.until("that is too long: nothing was put in")
+    talk.until_prompt()
+
+
 def test_cancel_keeps_what_is_there(tiny, chat, tmp_path):
     talk = chat(tiny, {**SHORT, "fermata": {"pause_at": 12}})
     talk.line("a story")

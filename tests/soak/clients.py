@@ -129,7 +129,6 @@ def left_and_came_back(soak, drawn, whole, chance):
     stream.socket.close()
     if ended:
         return
-    soak.count("left_and_came_back")
     if how == "pause":
         until(lambda: soak.server.generation(name)["state"] in ("paused", "finished"), f"{name} is paused")
         steer(soak, name, "resume")
@@ -139,6 +138,9 @@ def left_and_came_back(soak, drawn, whole, chance):
             text += json.loads(event["data"])["text"]
     if events.status == 200:
         same(text, text_of_choice(whole))
+        soak.count("left_and_came_back")
+    elif events.status != 410:  # so many came meanwhile that it is forgotten
+        raise Wrong(f"the events of {name} are answered with {events.status}")
 
 
 def cancelled(soak, drawn, whole, chance):

@@ -33,10 +33,18 @@ void write_json(std::string& out, std::string_view character) {
 }
 
 void write_printable(std::string& out, std::string_view character) {
-  if (is_ascii_control(character) || is_c1_control(character))
+  if (is_ascii_control(character) || is_c1_control(character) || is_bidi_control(character))
     out += ' ';
   else
     out += character;
+}
+
+// A text may well be written from right to left.
+void write_printable_lines(std::string& out, std::string_view character) {
+  if (character == "\n" || character == "\t" || is_bidi_control(character))
+    out += character;
+  else
+    write_printable(out, character);
 }
 
 }  // namespace
@@ -44,5 +52,7 @@ void write_printable(std::string& out, std::string_view character) {
 std::string json_string(std::string_view text) { return '"' + rewritten(text, write_json) + '"'; }
 
 std::string printable(std::string_view text) { return rewritten(text, write_printable); }
+
+std::string printable_lines(std::string_view text) { return rewritten(text, write_printable_lines); }
 
 }  // namespace fermata

@@ -10,7 +10,10 @@ namespace fermata {
 // A JSON string, quotes included.
 std::string json_string(std::string_view text);
 
-// For a terminal: control characters (escape codes among them) become spaces.
+// For a line on a terminal: control characters (escape codes among them), and those that turn the direction of what
+// follows, become spaces.
 std::string printable(std::string_view text);
+// For a text on a terminal: control characters that neither end nor indent a line become spaces.
+std::string printable_lines(std::string_view text);
 
 }  // namespace fermata

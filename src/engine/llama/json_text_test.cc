@@ -34,6 +34,8 @@ TEST(JsonText, LetsNoEscapeCodeReachATerminal) {
   EXPECT_EQ(printable("\x1b[31mred\x07\nline"), " [31mred  line");
   EXPECT_EQ(printable("\u009b31mred\u0080\u00a0"), " 31mred \u00a0") << "what ESC [ is to some terminals";
   EXPECT_EQ(printable("caf\u00e9 \xFE"), "caf\u00e9 \xEF\xBF\xBD");
+  EXPECT_EQ(printable_lines("a\x1b[2J\tb\r\n\u009b\u202E"), "a [2J\tb \n \u202E");
+  EXPECT_EQ(printable("a\u202Eb\u2069c\u202F\u2065"), "a b c\u202F\u2065") << "what would turn the rest of the line";
 }
 
 }  // namespace
