@@ -103,7 +103,8 @@ def test_every_name_is_documented_and_every_documented_name_there(start):
     queries = (ROOT / "docs/metrics.md").read_text(encoding="utf8").split("## What people ask")[1]
     dashboard = json.loads((ROOT / "deploy/grafana.json").read_text(encoding="utf8"))
     asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-    for name in re.findall(r"\b(?:fermata|process)_\w+", " ".join([queries, *asked])):
+    coming = (ROOT / "docs/coming-from-llama-server.md").read_text(encoding="utf8").split("## Metrics")[1].split("##")[0]
+    for name in re.findall(r"\b(?:fermata|process)_\w+", " ".join([queries, coming, *asked])):
         assert any(name in (known, known + "_sum", known + "_count", known + "_bucket") for known in told), name
 
 
