@@ -130,6 +130,7 @@ TEST_F(ProgramTest, RefusesWhatItCannotDoByName) {
   expect_refused({"run", "--engine", "fake", "-n", "5x", "x"}, "--max-tokens");
   expect_refused({"run", "--engine", "fake", "-c", "1e9", "x"}, "--ctx");
   expect_refused({"run", "-m", "", "x"}, "--model");
+  expect_refused({"run", "-m", "/no/model", "--temp", "-1", "x"}, "temperature");
   expect_refused({"bench", "core", "--seconds", "inf"}, "--seconds");
   expect_refused({"bench", "core", "--json", ""}, "--json");
   expect_refused({"prepare-model", "", "x.gguf"}, "source");

@@ -1,7 +1,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <random>
@@ -19,6 +21,7 @@
 #include "cli/sampling_flags.h"
 #include "engine/chat_prompt.h"
 #include "engine/llama/json_text.h"
+#include "engine/sampling/validate.h"
 #include "runtime/core.h"
 
 namespace fermata::cli {
@@ -80,6 +83,9 @@ Result<void> read_prompt(RunSettings& settings) {
 
 int run(RunSettings& settings, InterruptSignal& signals) {
   if (const Result<void> read = read_prompt(settings); !read) return complain(read.error());
+  // What needs no model to be refused; of tokens only the model knows how many there are.
+  const Result<void> fits = validate(settings.request.sampling, std::numeric_limits<std::int32_t>::max());
+  if (!fits) return complain(fits.error());
   Result<OpenedEngine> opened = open_engine(settings.engine);
   if (!opened) return complain(opened.error());
   Result<std::vector<TokenId>> tokens = prompt_tokens(settings, *opened);
