@@ -78,6 +78,8 @@ TEST_F(ProgramTest, NothingIsNoPrompt) {
 
 TEST_F(ProgramTest, AFlagOfLlamaCppIsToldWithWhatStandsForIt) {
   expect_refused({"serve", "-np", "4"}, "'fermata serve' has no flag '-np', which is llama.cpp's: leave it out");
+  expect_refused({"serve", "-md"}, "'fermata serve' has no flag '-md'");  // and not -m with the value d
+  expect_refused({"chat", "-sys=x"}, "'fermata chat' has no flag '-sys', which is llama.cpp's: say --system TEXT");
   expect_refused({"serve", "--parallel=4"}, "'--parallel', which is llama.cpp's");
   expect_refused({"serve", "--api-key", "secret"}, "fermata new-key");
   expect_refused({"run", "-p", "hello"}, "the prompt stands without a flag");

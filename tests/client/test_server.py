@@ -121,7 +121,7 @@ def test_a_small_stack_is_room_enough(start):
     assert server.get("/health").status == 200
 
 
-def test_another_name_without_keys_is_refused(tmp_path):
+def test_another_name_without_keys_is_refused():
     for flags in (["--allow-host", "llm.example.org"], ["--allow-host", "localhost", "--allow-host", "10.0.0.1"]):
         ran = subprocess.run([str(BINARY), "serve", "--engine", "fake", "--port", "0", *flags], capture_output=True, text=True, timeout=WAIT_S)
         assert ran.returncode == 2 and "--api-key-file" in ran.stderr and flags[-1] in ran.stderr
@@ -261,7 +261,10 @@ def test_standard_output_that_takes_nothing_holds_up_nothing(start, how):
 def port_listened_at(process):
     """By the kernel: nothing that the server says can be read."""
     def look():
-        sockets = {os.readlink(link) for link in pathlib.Path(f"/proc/{process.pid}/fd").iterdir()}
+        try:
+            sockets = {os.readlink(link) for link in pathlib.Path(f"/proc/{process.pid}/fd").iterdir()}
+        except FileNotFoundError:  # closed between the two: it is beginning
+            return None
         rows = [line.split() for line in pathlib.Path(f"/proc/{process.pid}/net/tcp").read_text().splitlines()[1:]]
         return next((int(row[1].split(":")[1], 16) for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets), None)
     return until(look, "it listens")
