@@ -33,8 +33,7 @@ struct ControlSettings {
 std::string in_words(const std::string& verb, const std::string& name, const json::object& answer) {
   std::string id = text_at(answer, "id");
   if (id.empty()) id = name;
-  const json::value* later = answer.if_contains("will_be_cancelled");
-  if (later && *later == json::value(true))
+  if (client::is_true_at(answer, "will_be_cancelled"))
     return id + "  has not come yet; it is cancelled when it does, within a minute";
   if (verb != "pause") return id + "  " + state_in_words(answer);
   const json::object* at = client::object_at(answer, "at");

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "api/openai/json.h"
-#include "base/utf8.h"
+#include "engine/llama/json_text.h"
 
 namespace fermata::cli {
 namespace {
@@ -36,21 +36,7 @@ std::string why_no_key(const std::string& key) {
 
 std::string why_empty(const std::string& text) { return text.empty() ? "must not be empty" : ""; }
 
-void print_json(const json::value& value) {
-  // What is not ASCII stands inside strings.
-  const std::string text = api::to_text(value);
-  std::string line;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view character = rest.substr(0, utf8_unit(rest).n_bytes);
-    if (is_c1_control(character))
-      line += std::string("\\u00") + (static_cast<unsigned char>(character[1]) < 0x90 ? '8' : '9') +
-              "0123456789abcdef"[character[1] & 15];
-    else
-      line += character;
-    rest.remove_prefix(character.size());
-  }
-  std::printf("%s\n", line.c_str());
-}
+void print_json(const json::value& value) { std::printf("%s\n", json_for_terminal(api::to_text(value)).c_str()); }
 
 void RemoteFlags::add_to(CLI::App& command) {
   command.add_option("--url", endpoint.url, "The server")

@@ -60,8 +60,7 @@ Result<Page> page_of(client::RemoteServer& server, const std::string& path, std:
   auto page =
       server.get(path + "?from=" + std::to_string(from) + "&limit=" + std::to_string(std::min(n_left, kPageRows)));
   if (!page) return page.error();
-  const json::value* more = page->if_contains("has_more");
-  const bool has_more = more && more->is_bool() && more->get_bool();
+  const bool has_more = client::is_true_at(*page, "has_more");
   auto rows = client::data_of(*std::move(page));
   if (!rows) return rows.error();
   return Page{*std::move(rows), has_more};

@@ -26,6 +26,11 @@ std::int64_t integer_at(const json::object& object, std::string_view key, std::i
   return number >= -kMost && number <= kMost ? static_cast<std::int64_t>(number) : otherwise;
 }
 
+bool is_true_at(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  return value && value->is_bool() && value->get_bool();
+}
+
 const json::object* object_at(const json::object& object, std::string_view key) {
   const json::value* value = object.if_contains(key);
   return value ? value->if_object() : nullptr;

@@ -16,6 +16,7 @@ std::string text_at(const boost::json::object& object, std::string_view key);  /
 double number_at(const boost::json::object& object, std::string_view key, double otherwise = 0);
 // Rounded towards 0; what is no number, or none of these, is `otherwise`.
 std::int64_t integer_at(const boost::json::object& object, std::string_view key, std::int64_t otherwise = 0);
+bool is_true_at(const boost::json::object& object, std::string_view key);  // else, also of another type, false
 const boost::json::object* object_at(const boost::json::object& object, std::string_view key);  // else null
 
 // The "data" of a list. kIo: it is no list.

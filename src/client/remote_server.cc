@@ -100,8 +100,7 @@ Result<json::array> RemoteServer::list(const std::string& path) {
     const Result<json::array> data = data_of(*page);
     if (!data) return data.error();
     all.insert(all.end(), data->begin(), data->end());
-    const json::value* more = page->if_contains("has_more");
-    has_more = more && more->is_bool() && more->get_bool();
+    has_more = is_true_at(*page, "has_more");
     std::string last = text_at(*page, "last_id");
     if (has_more && (last.empty() || last == after)) return endless();
     after = std::move(last);

@@ -112,9 +112,9 @@ bool is_loopback_name(std::string_view name) {
 }
 
 // Whoever calls it by another name comes from elsewhere, through a proxy, and without keys may do everything.
-Result<void> check_names(const ServerOptions& options) {
+Result<void> check_names(const ServerOptions& options, bool has_keys) {
   for (const std::string& host : options.hosts)
-    if (options.api_key_file.empty() && !is_loopback_name(host))
+    if (!has_keys && !is_loopback_name(host))
       return Error{Code::kInvalidArgument,
                    "with --allow-host " + host +
                        " others can call this server, so it wants API keys: 'fermata new-key "
@@ -148,8 +148,8 @@ Result<void> Server::listen() {
   }
   Result<Guard> made = Guard::make(std::move(guard));
   if (!made) return made.error();
-  if (const Result<void> safe = check_names(options_); !safe) return safe;
   guard_.emplace(*std::move(made));
+  if (const Result<void> safe = check_names(options_, guard_->has_keys()); !safe) return safe;
 
   ListenerOptions listens;
   listens.address = *at;
@@ -242,8 +242,9 @@ void Server::asked_to_stop() {
 // What runs may end by itself; what is paused cannot, nor what waits in a queue behind it.
 asio::awaitable<void> Server::stop() {
   if (std::exchange(is_over_, true)) co_return;
-  if (!desk_->ready()) events_.draining(0);
-  if (desk_->ready()) {
+  if (!desk_->ready()) {
+    events_.draining(0);
+  } else {
     desk_->begin_drain();
     events_.draining(desk_->n_running());
     const Instant begun = clock_.now();

@@ -21,13 +21,26 @@ std::string rewritten(std::string_view text, Write&& write) {
   return out;
 }
 
-void write_json(std::string& out, std::string_view character) {
+// Precondition: ASCII, or U+0080 to U+00BF: its last byte is its number then.
+void write_escaped(std::string& out, std::string_view character) {
   constexpr std::string_view kDigits = "0123456789abcdef";
+  const auto c = static_cast<unsigned char>(character.back());
+  ((out += "\\u00") += kDigits[c >> 4]) += kDigits[c & 15];
+}
+
+void write_without_c1(std::string& out, std::string_view character) {
+  if (is_c1_control(character))
+    write_escaped(out, character);
+  else
+    out += character;
+}
+
+void write_json(std::string& out, std::string_view character) {
   const char c = character[0];
   if (c == '"' || c == '\\')
     (out += '\\') += c;
   else if (is_ascii_control(character))
-    ((out += "\\u00") += kDigits[c >> 4]) += kDigits[c & 15];
+    write_escaped(out, character);
   else
     out += character;
 }
@@ -50,6 +63,8 @@ void write_printable_lines(std::string& out, std::string_view character) {
 }  // namespace
 
 std::string json_string(std::string_view text) { return '"' + rewritten(text, write_json) + '"'; }
+
+std::string json_for_terminal(std::string_view json) { return rewritten(json, write_without_c1); }
 
 std::string printable(std::string_view text) { return rewritten(text, write_printable); }
 

@@ -10,6 +10,10 @@ namespace fermata {
 // A JSON string, quotes included.
 std::string json_string(std::string_view text);
 
+// JSON as it is, but for U+0080 to U+009F, which some terminals obey: they are escaped. They stand inside strings
+// alone.
+std::string json_for_terminal(std::string_view json);
+
 // For a line on a terminal: control characters (escape codes among them), and those that turn the direction of what
 // follows, become spaces.
 std::string printable(std::string_view text);
