@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "base/own_machine.h"
 
 namespace fermata::client {
 namespace {
@@ -28,16 +29,15 @@ void begin_curl() {
 }
 
 // Whatever is between us and others, nothing is between us and ourselves.
-bool is_this_machine(const std::string& url) {
+bool is_own_machine(const std::string& url) {
   const std::unique_ptr<CURLU, void (*)(CURLU*)> parts(curl_url(), curl_url_cleanup);
   char* name = nullptr;
   if (!parts || curl_url_set(parts.get(), CURLUPART_URL, url.c_str(), CURLU_GUESS_SCHEME) != CURLUE_OK ||
       curl_url_get(parts.get(), CURLUPART_HOST, &name, 0) != CURLUE_OK)
     return false;
-  const std::string host = name;
+  const bool is_own = names_own_machine(name);
   curl_free(name);
-  return host == "localhost" || host == "[::1]" ||
-         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string::npos);
+  return is_own;
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ HttpClient::HttpClient(Endpoint endpoint) : endpoint_(std::move(endpoint)) {
   multi_.reset(curl_multi_init());
   FERMATA_CHECK(multi_ != nullptr);
   while (endpoint_.url.ends_with('/')) endpoint_.url.pop_back();
-  is_local_ = is_this_machine(endpoint_.url);
+  is_local_ = is_own_machine(endpoint_.url);
 }
 
 HttpClient::~HttpClient() {

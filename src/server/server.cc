@@ -16,10 +16,12 @@
 
 #include "api/desk.h"
 #include "api/heartbeat.h"
+#include "api/http/guard.h"
 #include "api/http/listener.h"
 #include "api/respond.h"
 #include "api/routes.h"
 #include "base/limits.h"
+#include "base/own_machine.h"
 #include "runtime/core.h"
 #include "server/key_file.h"
 #include "server/metrics.h"
@@ -105,16 +107,10 @@ std::vector<std::string> hosts_of(const ServerOptions& options, const asio::ip::
   return hosts;
 }
 
-bool is_loopback_name(std::string_view name) {
-  boost::system::error_code no_address;
-  const auto address = asio::ip::make_address(std::string(name), no_address);
-  return name == "localhost" || name == "[::1]" || (!no_address && address.is_loopback());
-}
-
 // Whoever calls it by another name comes from elsewhere, through a proxy, and without keys may do everything.
 Result<void> check_names(const ServerOptions& options, bool has_keys) {
   for (const std::string& host : options.hosts)
-    if (!has_keys && !is_loopback_name(host))
+    if (!has_keys && !names_own_machine(host_of(host).value_or(host)))
       return Error{Code::kInvalidArgument,
                    "with --allow-host " + host +
                        " others can call this server, so it wants API keys: 'fermata new-key "

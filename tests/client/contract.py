@@ -152,10 +152,18 @@ _contracts = {}
 
 
 def contract(server):
-    """The one of this program; asked for once."""
+    """The one of this program; asked for once: of this server, or where that wants a key or still loads, of another."""
     if not _contracts:
         connection = http.client.HTTPConnection(server.host, server.port, timeout=30)
         connection.request("GET", "/openapi.json")
-        _contracts[None] = Contract(json.loads(connection.getresponse().read()))
+        answer = connection.getresponse()
+        said = answer.read()
         connection.close()
+        if answer.status in (401, 503):
+            from server import serving  # which imports this
+
+            with serving("--engine", "fake") as open_to_all:
+                return contract(open_to_all)
+        assert answer.status == 200, said
+        _contracts[None] = Contract(json.loads(said))
     return _contracts[None]

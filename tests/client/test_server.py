@@ -127,6 +127,11 @@ def test_another_name_without_keys_is_refused():
         assert ran.returncode == 2 and "--api-key-file" in ran.stderr and flags[-1] in ran.stderr
 
 
+def test_another_port_of_this_machine_is_no_other_name(start):
+    server = start("--engine", "fake", "--allow-host", "localhost:9000", "--allow-host", "[::1]:9000").ready()
+    assert server.get("/v1/models", headers={"Host": "localhost:9000"}).status == 200
+
+
 def test_a_model_that_cannot_be_loaded_ends_it(start):
     server = start("-m", tiny_model(), "-c", str(1 << 24))
     assert server.process.wait(WAIT_S) != 0 and "MiB" in "".join(server.log)

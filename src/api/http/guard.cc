@@ -7,6 +7,7 @@
 
 #include "api/http/foreign_paths.h"
 #include "api/http/http_text.h"
+#include "base/own_machine.h"
 
 namespace fermata::api {
 namespace {
@@ -56,10 +57,7 @@ constexpr std::string_view kLoopback[] = {"localhost", "127.0.0.1", "[::1]"};
 // The page came from the server that is asked. Its scheme is https behind a proxy that speaks TLS, which stands before
 // names that were configured: https://localhost is somebody else.
 bool is_same_origin(const Origin& origin, const Authority& host) {
-  if (origin.scheme == "https" &&
-      std::find(std::begin(kLoopback), std::end(kLoopback), host.host) != std::end(kLoopback)) {
-    return false;
-  }
+  if (origin.scheme == "https" && names_own_machine(host.host)) return false;
   const std::string default_port = origin.scheme == "https" ? "443" : "80";
   const auto port = [&](const Authority& a) { return a.port.empty() ? default_port : a.port; };
   return origin.authority.host == host.host && port(origin.authority) == port(host);
@@ -107,6 +105,12 @@ Error no_such_path(std::string_view path, const std::string& meant) {
 Principal local_user() { return {"local", "", {Scope::kUse, Scope::kReview, Scope::kAdmin}}; }
 
 }  // namespace
+
+std::optional<std::string> host_of(std::string_view authority) {
+  std::optional<Authority> read = read_authority(authority);
+  if (!read) return std::nullopt;
+  return std::move(read->host);
+}
 
 Guard::Guard(GuardOptions options) : keys_(std::move(options.keys)) {
   hosts_.assign(std::begin(kLoopback), std::end(kLoopback));

@@ -31,6 +31,10 @@ struct Admission {
   std::vector<std::pair<std::string, std::string>> headers;  // of the answer, whatever it will be
 };
 
+// The name or address in "name" or "name:port", in lower case, an IPv6 address with its brackets; nothing if it is
+// neither.
+std::optional<std::string> host_of(std::string_view authority);
+
 // Who may reach us, and as whom: rules of docs/security.md. Pure; io thread.
 class Guard {
  public:
