@@ -41,7 +41,7 @@ bool EngineLoop::turn() {
   if (!plan.decode.empty()) step_decode(plan.decode);
   roster_.deliver();  // tokens do not wait for a neighbour's prompt
   if (plan.page_in) page_in(*plan.page_in);
-  if (plan.prefill) step_prefill(*plan.prefill);
+  if (!plan.prefill.empty()) step_prefill(plan.prefill);
   roster_.deliver();
   look_at_pool();
   return !plan.idle() || plan.out_of_cells || somebody_leaves();
@@ -157,84 +157,75 @@ void EngineLoop::apply_pool_changes(const Plan& plan) {
 }
 
 void EngineLoop::step_decode(const std::vector<GenerationId>& ids) {
-  std::vector<Row> rows;
-  std::vector<GenerationId> served;
+  Batch batch(Batch::Kind::kDecode);
   for (const GenerationId id : ids) {
     const Live* live = roster_.find(id);
-    if (!live || !live->may_step() || live->n_uncomputed() != 1) continue;  // ended or was paused since the plan
-    const Generation& generation = *live->generation;
-    rows.push_back({generation.next_tokens(1).front(), generation.computed(), *live->seq, true});
-    served.push_back(id);
+    if (live && live->may_step() && live->n_uncomputed() == 1)  // else it ended or was paused since the plan
+      batch.add(*live->generation, *live->seq, 1);
   }
-  if (rows.empty() || run_decode(rows, served)) return;
+  run(batch);
+}
+
+void EngineLoop::step_prefill(const std::vector<PrefillChunk>& chunks) {
+  take_commands();  // those that came while the decode rows were sampled
+  Batch batch(Batch::Kind::kPrefill);
+  for (const PrefillChunk& chunk : chunks) {
+    const Live* live = roster_.find(chunk.id);
+    if (live && live->may_step()) batch.add(*live->generation, *live->seq, chunk.n_rows);
+  }
+  run(batch);
+}
+
+void EngineLoop::run(const Batch& batch) {
+  if (batch.empty() || run_once(batch)) return;
   // One of them made the step fail, or it failed for all: each alone tells.
   stats_.n_retried_alone.fetch_add(1, std::memory_order_relaxed);
   take_commands();
-  for (std::size_t i = 0; i < served.size(); ++i) {
-    const Live& live = *roster_.find(served[i]);
-    if (live.may_step() && live.n_uncomputed() == 1) run_decode({&rows[i], 1}, {&served[i], 1});
-  }
+  for (const Batch& alone : batch.split())
+    if (roster_.find(alone.parts().front().id)->may_step()) run_once(alone);
 }
 
 // False if the step failed and served several.
-bool EngineLoop::run_decode(std::span<const Row> rows, std::span<const GenerationId> served) {
-  const Result<StepStatus> status = step(rows, served, stats_.decode);
-  if (!status && served.size() > 1) return false;
-  if (!status) end(*roster_.find(served.front()), EndReason::kError, status.error());
+bool EngineLoop::run_once(const Batch& batch) {
+  const std::span<const Batch::Part> parts = batch.parts();
+  const Instant begun = clock_.now();
+  for (const Batch::Part& part : parts) roster_.find(part.id)->last_planned = begun;
+  const Result<StepStatus> status = step(batch);
+  if (!status && parts.size() > 1) return false;
+  if (!status) end(*roster_.find(parts.front().id), EndReason::kError, status.error());
   if (!status || *status == StepStatus::kAborted) {
     take_commands();  // who ended it does not wait for the next step
     return true;
   }
-  stats_.n_decode_rows.fetch_add(rows.size(), std::memory_order_relaxed);
+  const bool is_prefill = batch.kind() == Batch::Kind::kPrefill;
+  (is_prefill ? stats_.n_prefill_rows : stats_.n_decode_rows).fetch_add(batch.rows().size(), std::memory_order_relaxed);
   const Instant now = clock_.now();
-  for (const GenerationId id : served) {
-    Live& live = *roster_.find(id);
-    live.generation->add_computed(1, now);
-    live.last_planned = now;
+  for (const Batch::Part& part : parts) {
+    Live& live = *roster_.find(part.id);
+    live.generation->add_computed(part.n_rows, now);
+    if (is_prefill) pool_.publish(*live.seq, live.tokens_in_pool());
   }
   // Commands are taken before each row is sampled, so that no pause waits for the sampling of its neighbours.
-  for (std::size_t i = 0; i < served.size(); ++i) {
-    in_flight_.assign(served.begin() + static_cast<std::ptrdiff_t>(i), served.end());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    in_flight_.clear();
+    for (const Batch::Part& part : parts.subspan(i))
+      if (batch.decides_next(part)) in_flight_.push_back(part.id);
     take_commands();
     in_flight_.clear();
-    advance(served[i], engine_.logits(i));
+    if (batch.decides_next(parts[i])) advance(parts[i].id, engine_.logits(parts[i].last_row()));
   }
   return true;
 }
 
-void EngineLoop::step_prefill(const PrefillChunk& chunk) {
-  take_commands();  // those that came while the decode rows were sampled
-  Live* live = roster_.find(chunk.id);
-  if (!live || !live->may_step()) return;
-  Generation& generation = *live->generation;
-  const std::span<const TokenId> tokens = generation.next_tokens(chunk.n_rows);
-  std::vector<Row> rows;
-  rows.reserve(tokens.size());
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const Position position = generation.computed() + static_cast<Position>(i);
-    rows.push_back({tokens[i], position, *live->seq, position + 1 == generation.wanted()});
-  }
-  live->last_planned = clock_.now();
-  const Result<StepStatus> status = step(rows, {&chunk.id, 1}, stats_.prefill);
-  if (!status) end(*live, EndReason::kError, status.error());
-  if (!status || *status == StepStatus::kAborted) return take_commands();
-
-  stats_.n_prefill_rows.fetch_add(rows.size(), std::memory_order_relaxed);
-  generation.add_computed(static_cast<Position>(rows.size()), clock_.now());
-  pool_.publish(*live->seq, live->tokens_in_pool());
-  const bool decides_next = rows.back().wants_logits;
-  if (decides_next) in_flight_ = {chunk.id};
-  take_commands();
-  in_flight_.clear();
-  if (decides_next) advance(chunk.id, engine_.logits(rows.size() - 1));
-}
-
 // The plan saw to it that the rows fit: what fails here is the engine's doing.
-Result<StepStatus> EngineLoop::step(std::span<const Row> rows, std::span<const GenerationId> served, StepStats& stats) {
+Result<StepStatus> EngineLoop::step(const Batch& batch) {
+  StepStats& stats = batch.kind() == Batch::Kind::kPrefill ? stats_.prefill : stats_.decode;
+  std::vector<GenerationId> served;
+  for (const Batch::Part& part : batch.parts()) served.push_back(part.id);
   const Instant begun = clock_.now();
   interrupts_.begin_step(served, !last_step_aborted_);
   stats_.n_steps.fetch_add(1, std::memory_order_relaxed);
-  const Result<StepStatus> status = engine_.step(rows, &interrupts_);
+  const Result<StepStatus> status = engine_.step(batch.rows(), &interrupts_);
   interrupts_.end_step();
   stats_.n_steps_ended.fetch_add(1, std::memory_order_relaxed);
 
@@ -244,7 +235,7 @@ Result<StepStatus> EngineLoop::step(std::span<const Row> rows, std::span<const G
   if (!status) stats_.n_steps_failed.fetch_add(1, std::memory_order_relaxed);
   if (!status || last_step_aborted_) return status;
   stats.seconds.observe((last_step_ended_ - begun).seconds());
-  stats.rows.observe(static_cast<double>(rows.size()));
+  stats.rows.observe(static_cast<double>(batch.rows().size()));
   return status;
 }
 

@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "base/mailbox.h"
 #include "engine/engine.h"
+#include "runtime/batch.h"
 #include "runtime/command.h"
 #include "runtime/interrupt_line.h"
 #include "runtime/live.h"
@@ -86,9 +87,10 @@ class EngineLoop {
   void look_up_next(std::vector<GenerationView>& views);
   void apply_pool_changes(const Plan& plan);
   void step_decode(const std::vector<GenerationId>& ids);
-  bool run_decode(std::span<const Row> rows, std::span<const GenerationId> served);
-  void step_prefill(const PrefillChunk& chunk);
-  Result<StepStatus> step(std::span<const Row> rows, std::span<const GenerationId> served, StepStats& stats);
+  void step_prefill(const std::vector<PrefillChunk>& chunks);
+  void run(const Batch& batch);
+  bool run_once(const Batch& batch);
+  Result<StepStatus> step(const Batch& batch);
   void advance(GenerationId id, std::span<const float> logits);
 
   // --- pages (engine_paging.cc)

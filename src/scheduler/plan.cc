@@ -147,12 +147,11 @@ View choose_restoring(const std::vector<View>& restoring, const PlanLimits& limi
   return first == restoring.end() ? nullptr : *first;
 }
 
+bool shorter(View a, View b) { return n_missing(a) != n_missing(b) ? n_missing(a) < n_missing(b) : senior(a, b); }
+
 // Whose chunk is next.
 View choose_filling(const std::vector<View>& filling, const PlanLimits& limits, Instant now) {
   if (filling.empty()) return nullptr;
-  const auto shorter = [](View a, View b) {
-    return n_missing(a) != n_missing(b) ? n_missing(a) < n_missing(b) : senior(a, b);
-  };
   const View oldest = *std::min_element(filling.begin(), filling.end(), senior);
   View shortest = oldest;
   View neglected = nullptr;  // of a smaller priority
@@ -195,8 +194,23 @@ bool plan_prefill(View next, std::int64_t n_chunk_max, Supply& supply, Plan& pla
   const std::int64_t n_chunk = std::min({std::int64_t{n_missing(next)}, n_chunk_max, supply.n_cells()});
   if (n_chunk <= 0) return false;
   supply.take_cells(n_chunk);
-  plan.prefill = PrefillChunk{next->id, static_cast<Position>(n_chunk)};
+  plan.prefill.push_back({next->id, static_cast<Position>(n_chunk)});
   return true;
+}
+
+// Prompts that go along with the first in its step, each whole.
+void plan_more_prefill(std::vector<View>& filling, View first, const PlanLimits& limits, Supply& supply, Plan& plan) {
+  if (filling.size() < 2 || plan.prefill.empty()) return;
+  std::int64_t n_left = std::int64_t{limits.n_prefill_rows_shared} - plan.prefill.front().n_rows;
+  if (n_left <= 1) return;
+  std::erase_if(filling, [&](View view) { return view == first || view->priority != first->priority; });
+  std::sort(filling.begin(), filling.end(), shorter);
+  for (const View view : filling) {
+    if (n_missing(view) > std::min(n_left, supply.n_cells())) return;
+    n_left -= n_missing(view);
+    supply.take_cells(n_missing(view));
+    plan.prefill.push_back({view->id, n_missing(view)});
+  }
 }
 
 bool plan_rows(Sorted& sorted, const PlanLimits& limits, Instant now, Supply& supply, Plan& plan) {
@@ -204,6 +218,7 @@ bool plan_rows(Sorted& sorted, const PlanLimits& limits, Instant now, Supply& su
   const bool page_fits = plan_page_in(choose_restoring(sorted.restoring, limits, now), supply, plan);
   const View filling = choose_filling(sorted.filling, limits, now);
   const bool chunk_fits = plan_prefill(filling, chunk_rows(sorted, limits), supply, plan);
+  plan_more_prefill(sorted.filling, filling, limits, supply, plan);
   return all_decode && page_fits && chunk_fits;
 }
 
@@ -216,7 +231,7 @@ void plan_preemption(const std::vector<View>& running, Plan& plan) {
   plan.preempt.push_back(victim->id);
   std::erase(plan.decode, victim->id);
   if (plan.page_in == victim->id) plan.page_in.reset();
-  if (plan.prefill && plan.prefill->id == victim->id) plan.prefill.reset();
+  std::erase_if(plan.prefill, [&](const PrefillChunk& chunk) { return chunk.id == victim->id; });
 }
 
 // Gives `next` a sequence id if it has room beside n_claimed cells; its own claim is added to them.
@@ -240,7 +255,8 @@ std::int64_t n_claimed_after(const std::vector<View>& running, const PlanLimits&
     n_claimed += n_missing(view) + view->n_outside + limits.n_rows_ahead;
     if (plan.page_in == view->id) n_claimed -= view->n_page_rows;
   }
-  return n_claimed - static_cast<std::int64_t>(plan.decode.size()) - (plan.prefill ? plan.prefill->n_rows : 0);
+  for (const PrefillChunk& chunk : plan.prefill) n_claimed -= chunk.n_rows;
+  return n_claimed - static_cast<std::int64_t>(plan.decode.size());
 }
 
 void plan_admissions(Sorted& sorted, const PoolView& pool, const PlanLimits& limits, Instant now, Supply& supply,

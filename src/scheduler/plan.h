@@ -58,6 +58,7 @@ struct PlanLimits {
 struct PrefillChunk {
   GenerationId id = kNoGeneration;
   Position n_rows = 0;
+  bool operator==(const PrefillChunk&) const = default;
 };
 
 // One turn of the loop, to be applied in the order of its fields. Decode rows and the prefill chunk go to the engine in
@@ -68,7 +69,7 @@ struct Plan {
   std::vector<GenerationId> admit;      // in this order
   std::vector<GenerationId> decode;     // one row each: exactly one token is wanted and not computed
   std::optional<GenerationId> page_in;  // its next page comes in
-  std::optional<PrefillChunk> prefill;  // of one generation
+  std::vector<PrefillChunk> prefill;    // all in one step; several only if each is all that its prompt lacks
   // The only running generation wants a row, and there is no cell for it in the whole pool: nobody is left who could
   // give way. What is paused must be parked; if nothing is, the pool has ended for it.
   std::optional<GenerationId> out_of_cells;
@@ -77,7 +78,7 @@ struct Plan {
   // Nothing to apply. (out_of_cells and wants_parking are not for the pool or the engine: whoever applies plans looks
   // at them as well.)
   bool idle() const {
-    return evict.empty() && admit.empty() && decode.empty() && !page_in && !prefill && preempt.empty();
+    return evict.empty() && admit.empty() && decode.empty() && !page_in && prefill.empty() && preempt.empty();
   }
 };
 
@@ -95,8 +96,10 @@ struct Plan {
 //   has half of all chunks however many short ones come. One of a smaller priority that had no rows for
 //   `overdue_after` goes first. The chunk has n_prefill_rows;
 //   beside a decode row it has n_prefill_rows_shared, unless another prompt waits behind it: what a stream waits for
-//   one chunk is small against what all prompts wait, and many small chunks take longer than few large ones. A long
-//   prompt costs a stream at most one chunk per token. Decode takes its cells first.
+//   one chunk is small against what all prompts wait, and many small chunks take longer than few large ones. For the
+//   same reason short prompts of the same priority are computed in one step, the shortest first, as long as all of each
+//   fits into n_prefill_rows_shared rows together. A long prompt costs a stream at most one chunk per token. Decode
+//   takes its cells first.
 // Page in. One running generation whose pages are outside gets the next of them: of those with the largest priority the
 //   one that waited longest (round robin); one that had nothing for `overdue_after` goes first whatever its priority.
 // Evict. Cached sequences go least recently used first, and only as many as the rows and admissions of this turn need.

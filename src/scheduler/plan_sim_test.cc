@@ -60,7 +60,7 @@ class World {
 
   std::map<GenerationId, Job>& jobs() { return jobs_; }
   Instant now() const { return now_; }
-  int n_evicted = 0, n_preempted = 0, n_shared = 0, n_out_of_cells = 0, n_finished = 0;
+  int n_evicted = 0, n_preempted = 0, n_shared = 0, n_out_of_cells = 0, n_finished = 0, n_together = 0;
   Duration longest_gap;  // between two rows of a stream in a turn that preempted nobody
 
  private:
@@ -117,7 +117,16 @@ class World {
     for (const GenerationId id : plan.decode) once(id);
     for (const GenerationId id : plan.admit) once(id);
     for (const GenerationId id : plan.preempt) once(id);
-    if (plan.prefill) once(plan.prefill->id);
+    Position n_prefill = 0;
+    for (const PrefillChunk& chunk : plan.prefill) {
+      once(chunk.id);
+      n_prefill += chunk.n_rows;
+      const Job& job = jobs_.at(chunk.id);
+      const bool is_whole = chunk.n_rows == job.wanted - job.computed;
+      ASSERT_TRUE(is_whole || plan.prefill.size() == 1) << "a part beside others";
+    }
+    ASSERT_LE(n_prefill, plan.prefill.size() > 1 ? limits_.n_prefill_rows_shared : limits_.n_prefill_rows);
+    n_together += plan.prefill.size() > 1 ? 1 : 0;
     ASSERT_LE(plan.decode.size(), static_cast<std::size_t>(limits_.n_decode_rows));
     ASSERT_LE(plan.preempt.size(), 1u);
     for (const GenerationId id : plan.preempt) {
@@ -160,13 +169,13 @@ class World {
     for (const GenerationId id : plan.decode) rows.push_back({*jobs_.at(id).seq, jobs_.at(id).computed});
     ASSERT_NO_FATAL_FAILURE(place(rows));
     for (const GenerationId id : plan.decode) advance(id, 1);
-    if (plan.prefill) {
-      rows.clear();
-      const Job& job = jobs_.at(plan.prefill->id);
-      for (Position i = 0; i < plan.prefill->n_rows; ++i) rows.push_back({*job.seq, job.computed + i});
-      ASSERT_NO_FATAL_FAILURE(place(rows));
-      advance(plan.prefill->id, plan.prefill->n_rows);
+    rows.clear();
+    for (const PrefillChunk& chunk : plan.prefill) {
+      const Job& job = jobs_.at(chunk.id);
+      for (Position i = 0; i < chunk.n_rows; ++i) rows.push_back({*job.seq, job.computed + i});
     }
+    ASSERT_NO_FATAL_FAILURE(place(rows));
+    for (const PrefillChunk& chunk : plan.prefill) advance(chunk.id, chunk.n_rows);
     if (plan.out_of_cells) {
       ++n_out_of_cells;
       const auto paused = std::find_if(jobs_.begin(), jobs_.end(),
@@ -232,7 +241,7 @@ Job make_job(std::uint64_t id, Position n_prompt, Position n_generated, int firs
 }
 
 TEST(PlanSimulation, EveryPlanIsPossibleAndEverybodyFinishes) {
-  int n_evicted = 0, n_preempted = 0, n_shared = 0, n_out_of_cells = 0;
+  int n_evicted = 0, n_preempted = 0, n_shared = 0, n_out_of_cells = 0, n_together = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
@@ -240,7 +249,7 @@ TEST(PlanSimulation, EveryPlanIsPossibleAndEverybodyFinishes) {
     PlanLimits limits;
     limits.n_decode_rows = 1 + draw(6);
     limits.n_prefill_rows = 4 + draw(20);
-    limits.n_prefill_rows_shared = 1 + draw(4);
+    limits.n_prefill_rows_shared = 1 + draw(limits.n_prefill_rows);
     limits.overdue_after = milliseconds(100 + draw(1000));
     const int n_cells = 60 + draw(300);
     World world(static_cast<std::uint32_t>(n_cells), 3 + draw(20), limits);
@@ -263,11 +272,13 @@ TEST(PlanSimulation, EveryPlanIsPossibleAndEverybodyFinishes) {
     n_evicted += world.n_evicted;
     n_preempted += world.n_preempted;
     n_shared += world.n_shared;
+    n_together += world.n_together;
     n_out_of_cells += world.n_out_of_cells;
   }
   EXPECT_GT(n_evicted, 1000);
   EXPECT_GT(n_preempted, 100);
   EXPECT_GT(n_shared, 10000);
+  EXPECT_GT(n_together, 20);
   EXPECT_GT(n_out_of_cells, 5);
 }
 

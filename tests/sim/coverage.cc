@@ -63,6 +63,7 @@ constexpr std::array kRequired{
     Required{"refused: too many", 400},
     // --- steps
     Required{"step aborted: prefill", 5},
+    Required{"short prompts together", 50},
     Required{"step aborted: decode alone", 5},
     Required{"step aborted: several, all interrupted", 100},
     Required{"step aborted: by the engine", 20},

@@ -43,10 +43,14 @@ void WatchedEngine::turn_begins() {
 }
 
 Result<StepStatus> WatchedEngine::step(std::span<const Row> rows, const AbortFlag* abort) {
-  std::set<SeqId> seqs;
-  for (const Row& row : rows) seqs.insert(row.seq);
+  std::map<SeqId, std::size_t> seqs;
+  for (const Row& row : rows) ++seqs[row.seq];
   const bool is_prefill = rows.size() > seqs.size();
-  SIM_EXPECT(!is_prefill || seqs.size() == 1, "decode rows and prefill chunks go in steps of their own");
+  if (is_prefill && seqs.size() > 1) {
+    coverage_->count("short prompts together");
+    for (const auto& [seq, n_rows] : seqs)
+      SIM_EXPECT(n_rows > 1, "decode rows and prefill chunks go in steps of their own");
+  }
   const auto slot = fake_.ledger().find_slot(static_cast<std::uint32_t>(rows.size()));
   const std::uint32_t high_water = fake_.ledger().high_water();
   const bool aborts_by_itself = engine_aborts_by_itself();
