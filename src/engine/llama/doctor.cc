@@ -95,7 +95,7 @@ DoctorReport examine(const LlamaEngine& engine) {
   model.exactness = engine.info().exactness;
   model.tiled_products = engine.switches().tiled_products;
   model.repacked_weights = engine.switches().repacked_weights;
-  model.blocks_of_floats = engine.switches().blocks_of_floats;
+  model.reordered_blocks = engine.switches().reordered_blocks;
   model.k_type = to_string(engine.options().k_type);
   model.v_type = to_string(engine.options().v_type);
   model.attention = engine.attention_in_use();

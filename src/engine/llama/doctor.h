@@ -35,7 +35,7 @@ struct DoctorReport {
     Exactness exactness;
     bool tiled_products = true;
     bool repacked_weights = true;
-    bool blocks_of_floats = true;
+    bool reordered_blocks = true;
     std::string k_type;
     std::string v_type;
     std::string attention;

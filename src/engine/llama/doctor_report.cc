@@ -57,7 +57,7 @@ std::vector<Section> sections_of(const DoctorReport& report) {
                        {"why", model.exactness.why},
                        {"tiled_products", model.tiled_products},
                        {"repacked_weights", model.repacked_weights},
-                       {"blocks_of_floats", model.blocks_of_floats}}});
+                       {"reordered_blocks", model.reordered_blocks}}});
   sections.push_back({"pool",
                       {{"keys", model.k_type},
                        {"values", model.v_type},

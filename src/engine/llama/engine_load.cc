@@ -59,7 +59,7 @@ bool has_k_quants(const std::vector<GgufFile>& files) {
 std::vector<KernelSwitches> ways_to_try(const LlamaOptions& options, const std::vector<GgufFile>& files) {
   KernelSwitches fast;
   fast.tiled_products = hold_tiled_products(!(options.exact && has_k_quants(files)));
-  fast.blocks_of_floats = !options.exact;  // costs nothing where weights are quantised
+  fast.reordered_blocks = !options.exact;  // costs nothing where weights are Q8_0, Q4_0, Q5_0
   std::vector<KernelSwitches> ways{fast};
   if (options.exact) {
     KernelSwitches plain = fast;

@@ -122,8 +122,8 @@ Result<Fingerprint> make_fingerprint(const FingerprintInput& input) {
   add("cpu.instructions", instructions());
   add("kernels.tiled_products", input.switches.tiled_products ? "on" : "off");
   add("kernels.repacked_weights", input.switches.repacked_weights ? "on" : "off");
-  add("kernels.blocks_from_rows", std::to_string(BlockProducts{}.n_rows_min));
-  add("kernels.blocks_of_floats", input.switches.blocks_of_floats ? "on" : "off");
+  add("kernels.blocks_from_rows", std::to_string(rows_for_blocks()));
+  add("kernels.reordered_blocks", input.switches.reordered_blocks ? "on" : "off");
   Blake2b hash;
   for (const auto& [name, value] : made.fields) {
     hash.add(name);

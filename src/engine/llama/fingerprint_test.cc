@@ -76,8 +76,8 @@ TEST_F(FingerprintTest, NamesTheFieldThatDiffers) {
   input_.switches.repacked_weights = false;
   EXPECT_EQ(differs(of({})), "kernels.repacked_weights");
   input_.switches = {};
-  input_.switches.blocks_of_floats = false;
-  EXPECT_EQ(differs(of({})), "kernels.blocks_of_floats");
+  input_.switches.reordered_blocks = false;
+  EXPECT_EQ(differs(of({})), "kernels.reordered_blocks");
 }
 
 // The digest of the weights is remembered by the file's identity; a file rewritten in place is another.

@@ -77,7 +77,7 @@ Result<ModelPtr> load_model(const std::vector<GgufFile>& files, const KernelSwit
   params.n_gpu_layers = 0;
   params.load_mode = use_mmap ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE;
   params.use_extra_bufts = switches.repacked_weights;
-  choose_block_products({.floats = switches.blocks_of_floats});
+  choose_block_products({.reordered = switches.reordered_blocks});
   bool given_up = false;
   auto report = [&](float part) {
     given_up = given_up || (progress && !progress(part));

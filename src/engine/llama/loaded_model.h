@@ -17,7 +17,7 @@ namespace fermata {
 struct KernelSwitches {
   bool tiled_products = true;    // GGML_CPU_TILED_MM: K-quants by tiles from 8 rows on; read once per process
   bool repacked_weights = true;  // use_extra_bufts: weights laid out anew at load, with kernels of their own
-  bool blocks_of_floats = true;  // BlockProducts::floats
+  bool reordered_blocks = true;  // BlockProducts::reordered
   bool operator==(const KernelSwitches&) const = default;
 };
 
