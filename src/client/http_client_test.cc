@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -32,13 +33,16 @@ class ScriptedServer {
     thread_ = std::thread([this, scripts = std::move(scripts)] {
       std::vector<int> connections;
       for (const Script& script : scripts) {
-        connections.push_back(accept(listener_, nullptr, nullptr));
-        script(connections.back());
+        const int connection = accept(listener_, nullptr, nullptr);
+        if (connection < 0) break;  // the test has ended
+        connections.push_back(connection);
+        script(connection);
       }
       for (const int connection : connections) close(connection);
     });
   }
   ~ScriptedServer() {
+    shutdown(listener_, SHUT_RDWR);
     thread_.join();
     close(listener_);
   }
@@ -90,6 +94,7 @@ TEST(HttpClient, asks_as_whom_it_was_told_and_gives_the_answer_whole) {
 }
 
 TEST(HttpClient, a_proxy_of_the_environment_is_not_asked_for_this_machine) {
+  unsetenv("no_proxy");
   setenv("http_proxy", "http://127.0.0.1:1", 1);
   const ScriptedServer server({[&](int connection) {
     read_head(connection);
@@ -115,7 +120,8 @@ TEST(HttpClient, pieces_of_a_stream_come_as_they_are_sent_and_others_meanwhile) 
   client.begin(
       {"POST", "/stream", "{}", {}}, [&](std::string_view piece) { pieces.emplace_back(piece); },
       [&](Result<HttpAnswer>) { ended = true; });
-  while (pieces.empty()) client.wait({}, seconds(1));
+  while (pieces.empty() && !ended) client.wait({}, seconds(1));
+  ASSERT_FALSE(pieces.empty());
   EXPECT_EQ(pieces.front(), "data: 1\n\n");
   EXPECT_TRUE(client.ask({"GET", "/other", {}}).has_value());
   while (!ended) client.wait({}, seconds(1));

@@ -201,8 +201,9 @@ bool plan_prefill(View next, std::int64_t n_chunk_max, Supply& supply, Plan& pla
 // Prompts that go along with the first in its step, each whole.
 void plan_more_prefill(std::vector<View>& filling, View first, const PlanLimits& limits, Supply& supply, Plan& plan) {
   if (filling.size() < 2 || plan.prefill.empty()) return;
-  std::int64_t n_left = std::int64_t{limits.n_prefill_rows_shared} - plan.prefill.front().n_rows;
-  if (n_left <= 1) return;
+  std::int64_t n_left =
+      std::int64_t{std::min(limits.n_prefill_rows, limits.n_prefill_rows_shared)} - plan.prefill.front().n_rows;
+  if (n_left <= 1 || plan.prefill.front().n_rows < n_missing(first)) return;
   std::erase_if(filling, [&](View view) { return view == first || view->priority != first->priority; });
   std::sort(filling.begin(), filling.end(), shorter);
   for (const View view : filling) {

@@ -125,7 +125,8 @@ class World {
       const bool is_whole = chunk.n_rows == job.wanted - job.computed;
       ASSERT_TRUE(is_whole || plan.prefill.size() == 1) << "a part beside others";
     }
-    ASSERT_LE(n_prefill, plan.prefill.size() > 1 ? limits_.n_prefill_rows_shared : limits_.n_prefill_rows);
+    ASSERT_LE(n_prefill, plan.prefill.size() > 1 ? std::min(limits_.n_prefill_rows, limits_.n_prefill_rows_shared)
+                                                 : std::max(limits_.n_prefill_rows, limits_.n_prefill_rows_shared));
     n_together += plan.prefill.size() > 1 ? 1 : 0;
     ASSERT_LE(plan.decode.size(), static_cast<std::size_t>(limits_.n_decode_rows));
     ASSERT_LE(plan.preempt.size(), 1u);
@@ -249,7 +250,7 @@ TEST(PlanSimulation, EveryPlanIsPossibleAndEverybodyFinishes) {
     PlanLimits limits;
     limits.n_decode_rows = 1 + draw(6);
     limits.n_prefill_rows = 4 + draw(20);
-    limits.n_prefill_rows_shared = 1 + draw(limits.n_prefill_rows);
+    limits.n_prefill_rows_shared = 1 + draw(2 * limits.n_prefill_rows);
     limits.overdue_after = milliseconds(100 + draw(1000));
     const int n_cells = 60 + draw(300);
     World world(static_cast<std::uint32_t>(n_cells), 3 + draw(20), limits);

@@ -135,6 +135,15 @@ TEST(PlanPrefill, ShortOnesGoTogetherAsLongAsAllOfEachFits) {
   EXPECT_EQ(plan.decode, ids({6}));
 }
 
+TEST(PlanPrefill, NoneGoesAlongWithAPart) {
+  Scene scene;
+  scene.limits.n_prefill_rows = 32;
+  scene.limits.n_prefill_rows_shared = 64;
+  scene.running(1, 100, 0);
+  scene.running(2, 120, 0);
+  EXPECT_EQ(scene.plan().prefill, (std::vector<PrefillChunk>{{GenerationId{1}, 32}}));
+}
+
 TEST(PlanPrefill, NoneGoesAlongOfAnotherPriorityOrWithoutCells) {
   Scene scene;
   scene.running(1, 20, 0).priority = 1;

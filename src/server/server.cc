@@ -110,7 +110,8 @@ std::vector<std::string> hosts_of(const ServerOptions& options, const asio::ip::
 // Whoever calls it by another name comes from elsewhere, through a proxy, and without keys may do everything.
 Result<void> check_names(const ServerOptions& options, bool has_keys) {
   for (const std::string& host : options.hosts)
-    if (!has_keys && !names_own_machine(host_of(host).value_or(host)))
+    if (const auto name = host_of(host);
+        !has_keys && name && !names_own_machine(*name))  // what is no name Guard refuses
       return Error{Code::kInvalidArgument,
                    "with --allow-host " + host +
                        " others can call this server, so it wants API keys: 'fermata new-key "

@@ -16,7 +16,7 @@ from terminal import Terminal
 
 # Words that any terminal shows alike, as many as are asked for.
 WORDS = {"grammar": "root ::= [a-z ]+", "ignore_eos": True, "temperature": 1.0, "seed": 5}
-LONG = {**WORDS, "max_tokens": 1200}
+LONG = {**WORDS, "max_tokens": 3000}
 ENDLESS = {**WORDS, "max_tokens": 8000}  # of what is cut
 SHORT = {**WORDS, "max_tokens": 30}
 ESC, ENTER, UP = "\x1b", "\r", "\x1b[A"

@@ -69,8 +69,8 @@ bool __wrap_llamafile_sgemm(const ggml_compute_params* params, std::int64_t m, s
                             const void* a, std::int64_t lda, const void* b, std::int64_t ldb, void* c, std::int64_t ldc,
                             int a_type, int b_type, int c_type) {
   using namespace fermata;
-  if (takes_block(a_type, n))
-    return __real_llamafile_sgemm(params, m, n, k, a, lda, b, ldb, c, ldc, a_type, b_type, c_type);
+  if (takes_block(a_type, n) && __real_llamafile_sgemm(params, m, n, k, a, lda, b, ldb, c, ldc, a_type, b_type, c_type))
+    return true;  // it refuses types and sizes that it does not know, before it has done anything
   const auto weights_type = static_cast<ggml_type>(a_type);
   const ggml_type_traits_cpu* traits = ggml_get_type_traits_cpu(weights_type);
   const bool are_few = n <= kFewRowsMax && traits->vec_dot && b_type == traits->vec_dot_type && c_type == GGML_TYPE_F32;
