@@ -29,6 +29,7 @@ std::string_view to_string(Code code) {
     case Code::kAlreadyResumed: return "already_resumed";
     case Code::kPaused: return "generation_paused";
     case Code::kIdempotency: return "idempotency_mismatch";
+    case Code::kTextSent: return "text_already_sent";
     case Code::kDuplicate: return "duplicate_client_id";
     case Code::kDraining: return "draining";
   }

@@ -38,6 +38,7 @@ enum class Code {
   kAlreadyResumed,   // this pause was used by another call
   kPaused,           // the generation is paused, and who waits cannot be told otherwise
   kIdempotency,      // the key was used with another body
+  kTextSent,         // an edit would take back text that a client has, who cannot be told
   kDuplicate,        // a name that is to be given is another's
   kDraining,         // the server is stopping, or still loading; another replica or a later try may serve
 };

@@ -48,6 +48,7 @@ ExitCode exit_code_for(Code code) {
     case Code::kAlreadyResumed:
     case Code::kPaused:
     case Code::kIdempotency:
+    case Code::kTextSent:
     case Code::kDuplicate:
     case Code::kDraining: return kFailed;
   }

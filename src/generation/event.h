@@ -42,6 +42,17 @@ struct StateEvent {
   PauseRecord pause;  // when state is kPaused
 };
 
+// Its journal was revised. What was told is taken back from row n_rows and from byte n_text_bytes of the text on; what
+// stands there now is told next. The rows that stay are those of before.
+struct RewindEvent {
+  std::uint64_t version = 1;         // of the journal, from now on
+  Position n_prompt = 0;             // rows of the prompt, as it is now
+  Position n_rows = 0;               // that stay, the prompt's among them
+  std::size_t n_bytes = 0;           // raw bytes of the completion that stay told
+  std::size_t n_text_bytes = 0;      // the same of the text
+  std::vector<JournalRow> prompt{};  // all of it, if it is another one now
+};
+
 // Always the last.
 struct FinishEvent {
   EndReason reason = EndReason::kNone;
@@ -56,7 +67,7 @@ struct FinishEvent {
 struct Event {
   std::uint64_t number = 0;
   Instant time;
-  std::variant<TextEvent, StateEvent, FinishEvent> content;
+  std::variant<TextEvent, StateEvent, RewindEvent, FinishEvent> content;
 };
 
 }  // namespace fermata

@@ -28,14 +28,12 @@ Fold Fold::clone() const {
 }
 
 Result<TextStream::Step> Fold::push(const JournalRow& row) {
-  const bool is_prompt = row.origin == Origin::kPrompt;
-  FERMATA_CHECK(!(is_prompt && in_completion_));
   FERMATA_CHECK(!text_.stopped());
-  const auto accepted = sampler_->accept(row.token, is_prompt ? TokenRole::kPrompt : TokenRole::kGenerated, row.carry);
+  const auto accepted = sampler_->accept(row.token, row.role, row.carry);
   if (!accepted) return accepted.error();
-  if (is_prompt) {
-    push_prompt(row.token);
-    return TextStream::Step{};
+  if (row.role == TokenRole::kPrompt) {
+    if (!in_completion_) push_prompt(row.token);
+    return TextStream::Step{{}, false, text_.n_bytes_out()};
   }
   if (!in_completion_) text_.start_after(prompt_tail_);
   in_completion_ = true;

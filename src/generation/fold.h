@@ -23,8 +23,8 @@ class Fold {
   Fold(const ValidRequest& request, const Vocabulary& vocabulary);
   Fold clone() const;
 
-  // The next row of the journal. kGrammar (nothing changed) if a generated token breaks the grammar. A prompt row
-  // releases nothing. After a stop string nothing may be pushed.
+  // The next row of the journal. kGrammar (nothing changed) if a generated token breaks the grammar. A row of the
+  // prompt, also one within the completion, releases nothing. After a stop string nothing may be pushed.
   Result<TextStream::Step> push(const JournalRow& row);
   // Pushes rows one by one; what they release is dropped (it was sent before). Ends at the first that fails.
   Result<void> replay(std::span<const JournalRow> rows);

@@ -25,6 +25,15 @@ Result<Generation> Generation::make(GenerationId id, ValidRequest request, const
   return generation;
 }
 
+Generation Generation::branch(GenerationId id, Revision revision, const Vocabulary& vocabulary, Instant now) {
+  Generation generation(id, std::move(revision.request_), std::move(revision.fold_), vocabulary, now);
+  generation.journal_ = std::move(revision.journal_);
+  generation.logits_ = std::move(revision.logits_);
+  generation.n_rows_out_ = generation.journal_.n_prompt();
+  generation.emit_text({std::move(revision.text_), false, generation.fold_.text().n_bytes_out()}, false, now);
+  return generation;
+}
+
 Generation::Generation(GenerationId id, ValidRequest request, Fold fold, const Vocabulary& vocabulary, Instant now)
     : id_(id),
       request_(std::move(request)),
@@ -63,6 +72,32 @@ void Generation::set_cached(Position n) {
 void Generation::trim_computed(Position n) {
   FERMATA_CHECK_LE(0, n);
   computed_ = std::min(computed_, n);
+}
+
+// --- its past
+
+Anchor Generation::anchor() const {
+  FERMATA_CHECK(state_ == State::kPaused);
+  return {id_, version_, request_, journal_, fold_.text().n_bytes_out(), logits_};
+}
+
+Result<void> Generation::revise(Revision revision, Instant now) {
+  FERMATA_CHECK(state_ == State::kPaused);
+  if (revision.version_ != version_ || revision.n_rows_before_ != wanted())
+    return Error{Code::kStale, "it is not what it was when this was prepared; look at it and try again",
+                 "version " + std::to_string(version_) + ", " + std::to_string(wanted()) + " tokens", false};
+  version_ = revision.rewind_.version;
+  request_ = std::move(revision.request_);
+  journal_ = std::move(revision.journal_);
+  fold_ = std::move(revision.fold_);
+  logits_ = std::move(revision.logits_);
+  const bool needs_row = logits_.empty();  // of its last token, whatever was computed
+  trim_computed(std::min(revision.first_changed_, wanted() - (needs_row ? 1 : 0)));
+  n_rows_out_ = revision.rewind_.n_rows;
+  std::string told = revision.text_.substr(revision.rewind_.n_text_bytes);
+  emit(now, std::move(revision.rewind_));
+  emit_text({std::move(told), false, fold_.text().n_bytes_out()}, false, now);
+  return {};
 }
 
 void Generation::hold_logits(std::span<const float> logits) {
@@ -143,6 +178,7 @@ void Generation::choose(std::span<const float> logits, Instant now) {
   if (!choice) return finish(EndReason::kError, now, choice.error());
   FERMATA_CHECK(vocabulary_->contains(choice->token));
   JournalRow row{.token = choice->token,
+                 .role = TokenRole::kGenerated,
                  .origin = Origin::kSampled,
                  .logprob = choice->logprob,
                  .entropy = choice->entropy,
@@ -189,14 +225,15 @@ void Generation::emit_text(TextStream::Step step, bool is_end, Instant now) {
     const std::size_t end = journal_.bytes_end(n_rows_out_);
     const bool is_whole = end <= step.n_bytes_out;
     const bool is_cut = is_end && journal_.bytes_begin(n_rows_out_) < step.n_bytes_out;
-    if (!(is_whole || is_cut) || vocabulary_->ends_generation(row.token)) break;
+    const bool is_end_token = row.role == TokenRole::kGenerated && vocabulary_->ends_generation(row.token);
+    if (!(is_whole || is_cut) || is_end_token) break;
     event.rows.push_back(row);
     if (!is_whole) event.n_bytes_cut = end - step.n_bytes_out;
   }
   if (!event.text.empty() || !event.rows.empty()) emit(now, std::move(event));
 }
 
-void Generation::emit(Instant now, std::variant<TextEvent, StateEvent, FinishEvent> content) {
+void Generation::emit(Instant now, std::variant<TextEvent, StateEvent, RewindEvent, FinishEvent> content) {
   FERMATA_CHECK(end_reason_ == EndReason::kNone || std::holds_alternative<FinishEvent>(content));
   events_.push_back(Event{n_events_++, now, std::move(content)});
 }

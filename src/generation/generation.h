@@ -11,6 +11,7 @@
 #include "generation/fold.h"
 #include "generation/journal.h"
 #include "generation/request.h"
+#include "generation/revision.h"
 #include "generation/state.h"
 
 namespace fermata {
@@ -27,8 +28,13 @@ class Generation {
  public:
   static Result<Generation> make(GenerationId id, ValidRequest request, const Vocabulary& vocabulary, Instant now);
 
+  // What a revision of an anchor is, as a generation of its own: the same tokens, none of them computed, all of them to
+  // be told. Its randomness is that of the revision's request.
+  static Generation branch(GenerationId id, Revision revision, const Vocabulary& vocabulary, Instant now);
+
   GenerationId id() const { return id_; }
   const Request& request() const { return *request_; }
+  const ValidRequest& valid_request() const { return request_; }
   State state() const { return state_; }
   WaitReason wait_reason() const { return wait_reason_; }
   EndReason end_reason() const { return end_reason_; }
@@ -48,6 +54,13 @@ class Generation {
   void set_cached(Position n);
   // Its keys and values from position n on are no longer in the pool.
   void trim_computed(Position n);
+
+  // --- its past. Of a frozen one (kPaused); a revision or a branch is made from the anchor, on any thread.
+  std::uint64_t version() const { return version_; }  // of the journal, from 1
+  Anchor anchor() const;
+  // kStale (nothing changed) if it is not the point that the revision was made of. What it has computed before the
+  // first changed row stays. Told by a RewindEvent.
+  Result<void> revise(Revision revision, Instant now);
 
   // --- the logits row that decides the next token: kept only while nothing may be sampled from it (pausing, paused)
   bool has_logits() const { return !logits_.empty(); }
@@ -96,7 +109,7 @@ class Generation {
   Generation(GenerationId id, ValidRequest request, Fold fold, const Vocabulary& vocabulary, Instant now);
 
   void enter(State state, Instant now);
-  void emit(Instant now, std::variant<TextEvent, StateEvent, FinishEvent> content);
+  void emit(Instant now, std::variant<TextEvent, StateEvent, RewindEvent, FinishEvent> content);
   // What `step` released, with the rows that became whole; at the end (of the text) also the one that was cut.
   void emit_text(TextStream::Step step, bool is_end, Instant now);
 
@@ -105,6 +118,7 @@ class Generation {
   const Vocabulary* vocabulary_;
   Journal journal_;
   Fold fold_;
+  std::uint64_t version_ = 1;
   State state_ = State::kQueued;
   WaitReason wait_reason_ = WaitReason::kQueue;
   EndReason end_reason_ = EndReason::kNone;

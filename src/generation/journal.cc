@@ -20,11 +20,11 @@ std::string_view to_string(Origin origin) {
 
 void Journal::append(const JournalRow& row, std::string_view bytes) {
   FERMATA_CHECK_LT(size(), limits::kTokensMax);
-  if (row.origin == Origin::kPrompt) {
-    FERMATA_CHECK_EQ(n_prompt_, size());
-    ++n_prompt_;
-  } else {
+  if (row.role == TokenRole::kGenerated) {
+    ++n_generated_;
     text_.append(bytes);
+  } else if (n_prompt_ == size()) {
+    ++n_prompt_;
   }
   rows_.push_back(row);
   tokens_.push_back(row.token);
@@ -35,6 +35,8 @@ void Journal::truncate(Position n_rows) {
   FERMATA_CHECK_LE(0, n_rows);
   FERMATA_CHECK_LE(n_rows, size());
   const auto n_kept = static_cast<std::size_t>(n_rows);
+  for (std::size_t i = n_kept; i < rows_.size(); ++i)
+    if (rows_[i].role == TokenRole::kGenerated) --n_generated_;
   text_.resize(bytes_begin(n_rows));
   rows_.resize(n_kept);
   tokens_.resize(n_kept);

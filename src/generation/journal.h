@@ -13,14 +13,17 @@
 
 namespace fermata {
 
+// How a token came: with the request, from the sampler, forced by a grammar, by an edit, by what a resume put in.
 enum class Origin : std::uint8_t { kPrompt, kSampled, kForced, kEdited, kInjected };
 std::string_view to_string(Origin origin);
 
-// One token of a generation and how it came to be.
+// One token of a generation and how it came to be. What the sampler said of it stays what it said then, also when an
+// edit has changed what stands before.
 struct JournalRow {
   TokenId token{};
+  TokenRole role = TokenRole::kPrompt;  // of the prompt, or of the completion. Notes within the completion are prompt
   Origin origin = Origin::kPrompt;
-  float logprob = 0;  // logprob, entropy (nats), margin: see Choice; 0 for prompt tokens
+  float logprob = 0;  // logprob, entropy (nats), margin: see Choice; 0 for a token that no sampler chose
   float entropy = 0;
   float margin = 0;
   SamplerCarry carry;
@@ -29,7 +32,8 @@ struct JournalRow {
 };
 
 // The per-token record of a generation: what everything derived is folded from. Append-only, apart from truncate().
-// Prompt rows come first and add no bytes. Byte and token positions of the completion can be turned into each other:
+// Rows of the prompt add no bytes: those that come first, and notes that were put in later. Byte and token positions of
+// the completion can be turned into each other:
 //
 //   position  0       1       2       3         4       5
 //   token    |prompt |prompt |"Hel"  |<control>|"lo "  |       text() = "Hello "
@@ -41,8 +45,8 @@ class Journal {
   void truncate(Position n_rows);
 
   Position size() const { return static_cast<Position>(rows_.size()); }
-  Position n_prompt() const { return n_prompt_; }
-  Position n_generated() const { return size() - n_prompt_; }
+  Position n_prompt() const { return n_prompt_; }        // those that come first
+  Position n_generated() const { return n_generated_; }  // of the completion
   const JournalRow& operator[](Position position) const { return rows_[static_cast<std::size_t>(position)]; }
   std::span<const JournalRow> rows() const { return rows_; }
   std::span<const TokenId> tokens() const { return tokens_; }
@@ -61,6 +65,7 @@ class Journal {
   std::vector<std::size_t> bytes_end_;  // ascending
   std::string text_;
   Position n_prompt_ = 0;
+  Position n_generated_ = 0;
 };
 
 }  // namespace fermata

@@ -13,6 +13,7 @@ JournalRow row_of(int token, Origin origin) {
   JournalRow row;
   row.token = TokenId{token};
   row.origin = origin;
+  row.role = origin == Origin::kPrompt ? TokenRole::kPrompt : TokenRole::kGenerated;
   return row;
 }
 

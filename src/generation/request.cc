@@ -96,6 +96,8 @@ Result<void> check_times(const Request& request) {
 
 }  // namespace
 
+std::int64_t room_for_tokens(const EngineInfo& info) { return room_of(info).n_tokens; }
+
 Result<ValidRequest> validate(Request request, const EngineInfo& info, const Vocabulary& vocabulary,
                               const SamplerFactory& samplers) {
   if (auto checked = check_prompt(request.prompt, vocabulary); !checked) return checked.error();

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +30,9 @@ struct Request {
   std::optional<Duration> timeout;       // of running time
 };
 
+// The longest a generation of this engine can be, prompt included.
+std::int64_t room_for_tokens(const EngineInfo& info);
+
 // A request that was checked against the model and the limits, n_tokens_max = -1 replaced by what fits. Only validate()
 // makes one, so whoever holds one need not check again.
 class ValidRequest {
@@ -39,6 +44,12 @@ class ValidRequest {
 
  private:
   friend Result<ValidRequest> validate(Request, const EngineInfo&, const Vocabulary&, const SamplerFactory&);
+  friend class Revision;
+  // Its prompt and the room for its completion are others now.
+  void revise(std::span<const TokenId> prompt, std::int32_t n_room) {
+    request_.prompt.assign(prompt.begin(), prompt.end());
+    request_.n_tokens_max = std::min(request_.n_tokens_max, n_room);
+  }
   ValidRequest(Request request, std::shared_ptr<const Sampler> sampler)
       : request_(std::move(request)), sampler_(std::move(sampler)) {}
   Request request_;

@@ -21,6 +21,7 @@ struct Listener {
   std::size_t n_bytes_cut = 0;
   std::vector<State> states;
   std::vector<PauseRecord> pauses;
+  std::vector<RewindEvent> rewinds;
   std::optional<FinishEvent> end;
 
   void take(Generation& generation) {
@@ -32,12 +33,23 @@ struct Listener {
         states.push_back(told->state);
         if (told->state == State::kPaused) pauses.push_back(told->pause);
       }
+      if (auto* told = std::get_if<RewindEvent>(&event.content)) take_back(generation, *told);
       if (auto* told = std::get_if<FinishEvent>(&event.content)) end = *told;
     }
     ASSERT_EQ(end.has_value(), generation.state() == State::kFinished);
   }
 
  private:
+  void take_back(const Generation& generation, const RewindEvent& told) {
+    const Position n_prompt = generation.journal().n_prompt();
+    ASSERT_LE(n_prompt, told.n_rows);
+    ASSERT_LE(static_cast<std::size_t>(told.n_rows - n_prompt), rows.size());
+    ASSERT_LE(told.n_text_bytes, text.size());
+    text.resize(told.n_text_bytes);
+    ASSERT_TRUE(is_utf8(text)) << "cut inside a character";
+    rows.resize(static_cast<std::size_t>(told.n_rows - n_prompt));
+    rewinds.push_back(told);
+  }
   void take_text(const Generation& generation, TextEvent& told) {
     ASSERT_TRUE(is_utf8(told.text));
     ASSERT_TRUE(!told.text.empty() || !told.rows.empty());

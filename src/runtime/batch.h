@@ -42,18 +42,6 @@ class Batch {
   std::span<const Part> parts() const { return parts_; }
   bool decides_next(const Part& part) const { return rows_[part.last_row()].wants_logits; }
 
-  // Each part for itself.
-  std::vector<Batch> split() const {
-    std::vector<Batch> batches;
-    for (const Part& part : parts_) {
-      Batch& alone = batches.emplace_back(kind_);
-      alone.rows_.assign(rows_.begin() + static_cast<std::ptrdiff_t>(part.first_row),
-                         rows_.begin() + static_cast<std::ptrdiff_t>(part.last_row()) + 1);
-      alone.parts_ = {{part.id, 0, part.n_rows}};
-    }
-    return batches;
-  }
-
  private:
   Kind kind_;
   std::vector<Row> rows_;

@@ -46,6 +46,7 @@ struct Inspection {
 struct Submit {
   std::unique_ptr<Generation> generation;  // state kQueued
   std::shared_ptr<EventRing> events;
+  bool paused = false;  // it begins paused, as if its user had asked for that
 };
 struct Pause {
   GenerationId id = kNoGeneration;
@@ -73,6 +74,22 @@ struct Inspect {
   std::int32_t n_next = 10;
   Reply<Inspection> reply;
 };
+// A paused generation as it stands, to make revisions and branches of.
+struct TakeAnchor {
+  GenerationId id = kNoGeneration;
+  Reply<Anchor> reply;
+};
+// What a revision did.
+struct Revised {
+  PauseRecord pause;           // it is in the same pause, elsewhere
+  std::uint64_t version = 1;   // of its journal
+  Position first_changed = 0;  // row; what it had computed before it is kept
+};
+struct Revise {
+  GenerationId id = kNoGeneration;
+  std::unique_ptr<Revision> revision;
+  Reply<Revised> reply;  // kStale if it is no longer where the anchor was taken
+};
 struct GetStatus {
   GenerationId id = kNoGeneration;
   Reply<Status> reply;
@@ -80,7 +97,7 @@ struct GetStatus {
 
 struct Command {
   Instant asked;
-  std::variant<Submit, Pause, Resume, Cancel, Inspect, GetStatus> what;
+  std::variant<Submit, Pause, Resume, Cancel, Inspect, TakeAnchor, Revise, GetStatus> what;
 };
 
 }  // namespace fermata

@@ -22,9 +22,9 @@ Result<Generation> Core::prepare(Request request) {
   return Generation::make(id, *std::move(valid), engine_->vocabulary(), clock_.now());
 }
 
-Result<Started> Core::start(Generation&& prepared, std::function<void()> wake) {
+Result<Started> Core::start(Generation&& prepared, std::function<void()> wake, bool paused) {
   Started started{prepared.id(), std::make_shared<EventRing>(limits::kEventRingMax, std::move(wake))};
-  Command submit{clock_.now(), Submit{std::make_unique<Generation>(std::move(prepared)), started.events}};
+  Command submit{clock_.now(), Submit{std::make_unique<Generation>(std::move(prepared)), started.events, paused}};
   const Result<void> posted = loop_.post(std::move(submit));
   if (posted) return started;
   // What is refused was not moved from: Mailbox::put.
@@ -67,6 +67,33 @@ Reply<Inspection> Core::inspect(GenerationId id, std::int32_t n_rows, std::int32
 Reply<Status> Core::status(GenerationId id, Wake wake) {
   Reply<Status> reply(std::move(wake));
   return post(GetStatus{id, reply}, reply);
+}
+
+Reply<Anchor> Core::anchor(GenerationId id, Wake wake) {
+  Reply<Anchor> reply(std::move(wake));
+  return post(TakeAnchor{id, reply}, reply);
+}
+
+Result<Revision> Core::prepare_revision(const Anchor& anchor, std::span<const Splice> splices,
+                                        const Request* request) const {
+  std::optional<ValidRequest> valid;
+  if (request) {
+    Result<ValidRequest> checked = validate(*request, engine_->info(), engine_->vocabulary(), engine_->samplers());
+    if (!checked) return checked.error();
+    valid = *std::move(checked);
+  }
+  return Revision::make(anchor, splices, valid ? *std::move(valid) : anchor.request, engine_->info(),
+                        engine_->vocabulary(), clock_.now());
+}
+
+Reply<Revised> Core::revise(GenerationId id, Revision revision, Wake wake) {
+  Reply<Revised> reply(std::move(wake));
+  return post(Revise{id, std::make_unique<Revision>(std::move(revision)), reply}, reply);
+}
+
+Generation Core::branch(Revision revision) {
+  const GenerationId id{next_id_.fetch_add(1, std::memory_order_relaxed)};
+  return Generation::branch(id, std::move(revision), engine_->vocabulary(), clock_.now());
 }
 
 }  // namespace fermata

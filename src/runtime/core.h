@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <span>
 #include <thread>
 
 #include "base/clock.h"
@@ -38,8 +39,9 @@ class Core {
   // Validates (bad input is refused here, before the engine thread hears of it) and folds the prompt, on the calling
   // thread: of the two halves the one that takes time.
   Result<Generation> prepare(Request request);
-  // Queues it. `wake`: see Ring. One that is refused stays with its caller, who may try again.
-  Result<Started> start(Generation&& prepared, std::function<void()> wake = {});
+  // Queues it; `paused`: it waits to be resumed. `wake`: see Ring. One that is refused stays with its caller, who may
+  // try again.
+  Result<Started> start(Generation&& prepared, std::function<void()> wake = {}, bool paused = false);
   // Both.
   Result<Started> submit(Request request, std::function<void()> wake = {});
 
@@ -50,6 +52,16 @@ class Core {
   Reply<Status> cancel(GenerationId id, EndReason reason = EndReason::kCancelled, Wake wake = {});
   Reply<Inspection> inspect(GenerationId id, std::int32_t n_rows, std::int32_t n_next, Wake wake = {});
   Reply<Status> status(GenerationId id, Wake wake = {});
+
+  // --- the past of a paused one. Changing it has three parts, of which the second takes the time: its anchor, a
+  // revision made of that on the calling thread, and putting the revision in its place.
+  Reply<Anchor> anchor(GenerationId id, Wake wake = {});
+  // `request`: null, or what it is to be from now on (its prompt counts for nothing).
+  Result<Revision> prepare_revision(const Anchor& anchor, std::span<const Splice> splices,
+                                    const Request* request = nullptr) const;
+  Reply<Revised> revise(GenerationId id, Revision revision, Wake wake = {});
+  // A generation of its own instead, to be started: the anchor's stays as it is.
+  Generation branch(Revision revision);
 
  private:
   template <class What, class T>

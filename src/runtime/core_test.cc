@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -160,6 +162,95 @@ TEST_F(CoreTest, AnEndedOneIsToldOfAsEnded) {
   EXPECT_EQ(await(core.pause(started.id)).error().code, Code::kWrongState);
   EXPECT_EQ(await(core.resume(started.id)).error().code, Code::kWrongState);
   EXPECT_EQ(await(core.inspect(started.id, 1, 1)).error().code, Code::kWrongState);
+}
+
+// What a run of these tokens would say from here on.
+Heard alone(const Request& of, std::span<const TokenId> tokens) {
+  const SystemClock clock;
+  Core core(engine(), clock);
+  Request with_pause = of;
+  with_pause.pause_at = 0;
+  const Started started = *core.submit(with_pause);
+  EXPECT_TRUE(await(core.pause(started.id)).has_value());
+  const Anchor anchor = *await(core.anchor(started.id));
+  Splice all{anchor.journal.size(), anchor.journal.size(), {}, TokenRole::kGenerated, Origin::kEdited};
+  for (const TokenId token : tokens.subspan(of.prompt.size())) all.tokens.push_back(token);
+  EXPECT_TRUE(await(core.revise(started.id, *core.prepare_revision(anchor, {&all, 1}))).has_value());
+  EXPECT_TRUE(await(core.resume(started.id)).has_value());
+  return hear(started);
+}
+
+TEST_F(CoreTest, AnEditKeepsWhatStandsBeforeItAndGoesOnAsIfItHadAlwaysBeenSo) {
+  Core core(engine(), clock_);
+  Request of = request(3, 40);
+  of.pause_at = 20;
+  const Started started = *core.submit(of);
+  Heard heard;
+  while (heard.states.empty() || heard.states.back().state != State::kPaused)
+    if (const auto event = started.events->pop(seconds(1))) heard.take(*event);
+  const Anchor anchor = *await(core.anchor(started.id));
+  const std::uint64_t n_before = core.stats().n_prefill_rows + core.stats().n_decode_rows;
+  const Splice splice{13, 15, {TokenId{4}}, TokenRole::kGenerated, Origin::kEdited};
+  const auto revised = await(core.revise(started.id, *core.prepare_revision(anchor, {&splice, 1})));
+  ASSERT_TRUE(revised.has_value()) << revised.error().message;
+  EXPECT_EQ(revised->first_changed, 13);
+  EXPECT_EQ(revised->version, 2u);
+  EXPECT_EQ(revised->pause.at, 22);
+  EXPECT_EQ(revised->pause.computed, 13);
+  const auto seen = await(core.inspect(started.id, 0, 5));
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_TRUE(seen->has_logits) << "looking computes what the edit left";
+  EXPECT_EQ(core.stats().n_prefill_rows + core.stats().n_decode_rows - n_before, 22u - 13u);
+  EXPECT_EQ(await(core.revise(started.id, *core.prepare_revision(anchor, {}))).error().code, Code::kStale);
+  ASSERT_TRUE(await(core.resume(started.id)).has_value());
+  while (!started.events->closed_and_empty())
+    if (const auto event = started.events->pop(seconds(1))) heard.take(*event);
+
+  std::vector<TokenId> edited(anchor.journal.tokens().begin(), anchor.journal.tokens().end());
+  edited.erase(edited.begin() + 13, edited.begin() + 15);
+  edited.insert(edited.begin() + 13, TokenId{4});
+  const Heard expected = alone(request(3, 40), edited);
+  EXPECT_EQ(heard.text, expected.text);
+  EXPECT_EQ(heard.tokens(), expected.tokens());
+}
+
+TEST_F(CoreTest, ABranchSharesWhatWasComputedAndLeavesItsParentAlone) {
+  Core core(engine(), clock_);
+  Request of = request(2, 40);
+  of.pause_at = 20;
+  const Started parent = *core.submit(of);
+  Heard parent_heard;
+  while (parent_heard.states.empty() || parent_heard.states.back().state != State::kPaused)
+    if (const auto event = parent.events->pop(seconds(1))) parent_heard.take(*event);
+  const Anchor anchor = *await(core.anchor(parent.id));
+  Request other = *anchor.request;
+  other.sampling.seed = 99;
+  const std::uint64_t n_before = core.stats().n_prefill_rows + core.stats().n_decode_rows;
+  const std::uint64_t n_shared_before = core.stats().n_cached_rows;
+  const Started same = *core.start(core.branch(*core.prepare_revision(anchor, {})));
+  const Started another = *core.start(core.branch(*core.prepare_revision(anchor, {}, &other)), {}, true);
+  const Heard same_heard = hear(same);
+  EXPECT_EQ(core.stats().n_prefill_rows + core.stats().n_decode_rows - n_before, 19u) << "its own tokens but the last";
+  EXPECT_EQ(core.stats().n_cached_rows - n_shared_before, 23u) << "all of the anchor, its last token too";
+  EXPECT_EQ(await(core.status(another.id))->state, State::kPaused) << "it was started paused";
+  ASSERT_TRUE(await(core.resume(another.id)).has_value());
+  ASSERT_TRUE(await(core.resume(parent.id)).has_value());
+  const Heard another_heard = hear(another);
+  while (!parent.events->closed_and_empty())
+    if (const auto event = parent.events->pop(seconds(1))) parent_heard.take(*event);
+  EXPECT_EQ(same_heard.tokens(), parent_heard.tokens()) << "the same randomness";
+  EXPECT_EQ(same_heard.text, parent_heard.text);
+  EXPECT_NE(another_heard.tokens(), parent_heard.tokens());
+  EXPECT_TRUE(std::equal(parent_heard.rows.begin(), parent_heard.rows.begin() + 20, another_heard.rows.begin(),
+                         [](const JournalRow& a, const JournalRow& b) { return a.token == b.token; }));
+}
+
+TEST_F(CoreTest, OnlyAPausedOneHasAnAnchor) {
+  Core core(engine(), clock_);
+  EXPECT_EQ(await(core.anchor(GenerationId{77})).error().code, Code::kNotFound);
+  const Started started = *core.submit(request(1, 5));
+  (void)hear(started);
+  EXPECT_EQ(await(core.anchor(started.id)).error().code, Code::kWrongState);
 }
 
 }  // namespace

@@ -70,7 +70,8 @@ bool EngineLoop::must_wait(const Live& live, const Command& command) const {
   if (std::holds_alternative<Cancel>(command.what)) return false;
   if (!live.deferred.empty()) return true;
   if (live.is(State::kPausing)) return !std::holds_alternative<Pause>(command.what);
-  return !live.inspections.empty() && std::holds_alternative<Resume>(command.what);
+  return !live.inspections.empty() &&
+         (std::holds_alternative<Resume>(command.what) || std::holds_alternative<Revise>(command.what));
 }
 
 bool EngineLoop::in_flight(GenerationId id) const {
@@ -80,6 +81,7 @@ bool EngineLoop::in_flight(GenerationId id) const {
 void EngineLoop::on(Submit& submit, Instant asked) {
   Live& live = roster_.add(Live(std::move(submit.generation), std::move(submit.events)));
   live.arrival = live.last_planned = asked;
+  if (submit.paused) freeze(live, WaitReason::kUser);
   if (roster_.size() > options_.n_generations_max)
     end(live, EndReason::kError,
         {Code::kBusy, "too many generations are alive; try again later",
@@ -121,6 +123,35 @@ void EngineLoop::on(Resume& resume, Instant) {
   resume.reply.send(status);
 }
 
+// Its pause is not one that ends by itself, so nothing happens to it before somebody asks.
+Result<Live*> EngineLoop::find_held(GenerationId id, std::string_view cannot) {
+  Live* live = roster_.find(id);
+  const std::optional<Status> ended = live ? std::nullopt : roster_.ended(id);
+  if (!live && !ended) return not_found(id);
+  if (!live || !live->is(State::kPaused) || live->comes_back)
+    return wrong_state(cannot, live ? status_of(*live) : *ended);
+  return live;
+}
+
+void EngineLoop::on(TakeAnchor& take, Instant) {
+  const Result<Live*> live = find_held(take.id, "only of a paused generation can an anchor be taken; pause it first");
+  if (!live) return take.reply.send(live.error());
+  take.reply.send((*live)->generation->anchor());
+}
+
+void EngineLoop::on(Revise& revise, Instant) {
+  const Result<Live*> found = find_held(revise.id, "only a paused generation can be edited; pause it first");
+  if (!found) return revise.reply.send(found.error());
+  Live& live = **found;
+  const Position first_changed = revise.revision->first_changed();
+  if (const auto done = live.generation->revise(std::move(*revise.revision), clock_.now()); !done)
+    return revise.reply.send(done.error());
+  keep_computed(live);
+  live.pause = live.generation->pause_record();
+  roster_.deliver(live);  // whoever has the answer has been told of it
+  revise.reply.send(Revised{live.pause, live.generation->version(), first_changed});
+}
+
 void EngineLoop::on(Cancel& cancel, Instant) {
   Live* live = roster_.find(cancel.id);
   if (live) {
@@ -147,8 +178,9 @@ void EngineLoop::on(Inspect& inspect, Instant) {
     return inspect.reply.send(
         wrong_state("only a paused generation can be inspected; pause it first", live ? status_of(*live) : *ended));
   live->inspections.push_back(inspect);
-  // The logits of the frozen point may take one row of the next step; other than that everything is there.
-  const bool row_comes = in_flight(inspect.id) || (live->is_settled() && live->n_uncomputed() == 1);
+  // The logits of the frozen point may take a row of the next step, or after an edit what it left to be computed; other
+  // than that everything is there.
+  const bool row_comes = in_flight(inspect.id) || (live->is_settled() && live->n_uncomputed() > 0);
   if (live->generation->has_logits() || !row_comes) answer_inspections(*live);
 }
 

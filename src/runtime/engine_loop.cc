@@ -104,8 +104,9 @@ void EngineLoop::look_up_next(std::vector<GenerationView>& views) {
     if (view.queued && (!next || admitted_before(view, *next, options_.plan, clock_.now()))) next = &view;
   if (!next || next->wanted >= engine_.info().n_cells) return;  // who needs every cell has nothing kept for it
   const Live& live = *roster_.find(next->id);
-  const Pool::Known known =
-      pool_.known(live.generation->journal().tokens(), clock_.now(), live.generation->request().prefix_group);
+  const Generation& generation = *live.generation;
+  const Pool::Known known = pool_.known(generation.journal().tokens(), clock_.now(), generation.request().prefix_group,
+                                        generation.has_logits());
   next->n_room_min -= known.n_tokens;
   next->source = known.cached_source;
 }
@@ -124,7 +125,8 @@ Plan EngineLoop::plan_turn() {
   PlanLimits plan_limits = options_.plan;
   // The next step cannot be aborted: a short one, so that the next interrupt need not wait long for it.
   if (last_step_aborted_)
-    plan_limits.n_prefill_rows = std::min(plan_limits.n_prefill_rows, limits::kPrefillRowsUnaborted);
+    for (std::int32_t* n_rows : {&plan_limits.n_prefill_rows, &plan_limits.n_prefill_rows_shared})
+      *n_rows = std::min(*n_rows, limits::kPrefillRowsUnaborted);
   Plan plan = make_plan(generations, pool_.view(cached, n_pinned), plan_limits, clock_.now());
 
   // A generation that stands still keeps its cells until somebody lacks them; then it gives them up before one that
@@ -149,8 +151,9 @@ void EngineLoop::apply_pool_changes(const Plan& plan) {
 
   for (const GenerationId id : plan.admit) {
     Live& live = *roster_.find(id);
-    const Result<Pool::Admission> admission =
-        pool_.admit(live.generation->journal().tokens(), clock_.now(), live.generation->request().prefix_group);
+    const Generation& generation = *live.generation;
+    const Result<Pool::Admission> admission = pool_.admit(generation.journal().tokens(), clock_.now(),
+                                                          generation.request().prefix_group, generation.has_logits());
     if (!admission) return;  // no id was free after all: it stays where it is
     begin(live, *admission);
   }
@@ -158,38 +161,40 @@ void EngineLoop::apply_pool_changes(const Plan& plan) {
 
 void EngineLoop::step_decode(const std::vector<GenerationId>& ids) {
   Batch batch(Batch::Kind::kDecode);
-  for (const GenerationId id : ids) {
-    const Live* live = roster_.find(id);
-    if (live && live->may_step() && live->n_uncomputed() == 1)  // else it ended or was paused since the plan
-      batch.add(*live->generation, *live->seq, 1);
-  }
+  for (const GenerationId id : ids) add_to(batch, id, 1);
   run(batch);
 }
 
 void EngineLoop::step_prefill(const std::vector<PrefillChunk>& chunks) {
   take_commands();  // those that came while the decode rows were sampled
   Batch batch(Batch::Kind::kPrefill);
-  for (const PrefillChunk& chunk : chunks) {
-    const Live* live = roster_.find(chunk.id);
-    if (live && live->may_step()) batch.add(*live->generation, *live->seq, chunk.n_rows);
-  }
+  for (const PrefillChunk& chunk : chunks) add_to(batch, chunk.id, chunk.n_rows);
   run(batch);
 }
 
 void EngineLoop::run(const Batch& batch) {
   if (batch.empty() || run_once(batch)) return;
-  // One of them made the step fail, or it failed for all: each alone tells.
+  // One of them made the step fail, or it failed for all: each alone tells, as it stands by then.
   stats_.n_retried_alone.fetch_add(1, std::memory_order_relaxed);
   take_commands();
-  for (const Batch& alone : batch.split())
-    if (roster_.find(alone.parts().front().id)->may_step()) run_once(alone);
+  for (const Batch::Part& part : batch.parts()) {
+    Batch alone(batch.kind());
+    add_to(alone, part.id, part.n_rows);
+    if (!alone.empty()) run_once(alone);
+  }
+}
+
+// Its next rows, if it still wants some of this kind: it may have ended, or been paused or edited since the plan.
+void EngineLoop::add_to(Batch& batch, GenerationId id, Position n_rows) {
+  const Live* live = roster_.find(id);
+  const bool decodes = batch.kind() == Batch::Kind::kDecode;
+  if (live && live->may_step() && (!decodes || live->n_uncomputed() == 1))
+    batch.add(*live->generation, *live->seq, n_rows);
 }
 
 // False if the step failed and served several.
 bool EngineLoop::run_once(const Batch& batch) {
   const std::span<const Batch::Part> parts = batch.parts();
-  const Instant begun = clock_.now();
-  for (const Batch::Part& part : parts) roster_.find(part.id)->last_planned = begun;
   const Result<StepStatus> status = step(batch);
   if (!status && parts.size() > 1) return false;
   if (!status) end(*roster_.find(parts.front().id), EndReason::kError, status.error());
@@ -203,6 +208,7 @@ bool EngineLoop::run_once(const Batch& batch) {
   for (const Batch::Part& part : parts) {
     Live& live = *roster_.find(part.id);
     live.generation->add_computed(part.n_rows, now);
+    live.last_planned = now;
     if (is_prefill) pool_.publish(*live.seq, live.tokens_in_pool());
   }
   // Commands are taken before each row is sampled, so that no pause waits for the sampling of its neighbours.
@@ -294,6 +300,17 @@ void EngineLoop::count_interrupt(const Live& live) {
 void EngineLoop::end(Live& live, EndReason reason, Error error) {
   live.generation->finish(reason, clock_.now(), std::move(error));
   leave_pool(live);
+}
+
+// Its generation says that less of it is computed than before: the rest goes out of the pool, and pages of it go. A
+// page is kept whole or not at all.
+void EngineLoop::keep_computed(Live& live) {
+  Generation& generation = *live.generation;
+  const Position n_in_pool = live.seq ? engine_.ledger().length(*live.seq) : 0;
+  live.pages.drop_behind(generation.computed());
+  generation.trim_computed(live.pages.empty() ? n_in_pool : live.pages.end());
+  if (generation.computed() < n_in_pool) pool_.take_back(*live.seq, generation.computed());
+  if (live.is_settled()) pool_.publish(*live.seq, live.tokens_in_pool());
 }
 
 void EngineLoop::leave_pool(Live& live) {

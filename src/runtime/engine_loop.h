@@ -67,15 +67,19 @@ class EngineLoop {
   void on(Resume& resume, Instant asked);
   void on(Cancel& cancel, Instant asked);
   void on(Inspect& inspect, Instant asked);
+  void on(TakeAnchor& take, Instant asked);
+  void on(Revise& revise, Instant asked);
   void on(GetStatus& get, Instant asked);
   void answer_inspections(Live& live);
   void frozen_point_is_read(Live& live);  // answers those who wanted to see it; then come the commands that waited
   bool in_flight(GenerationId id) const;
+  Result<Live*> find_held(GenerationId id, std::string_view cannot);
 
   // --- state
   void freeze(Live& live, WaitReason reason);
   void end(Live& live, EndReason reason, Error error = {});
-  void leave_pool(Live& live);  // its sequence becomes cache; what it computed must be found or computed again
+  void keep_computed(Live& live);  // of what it had: as much as its generation says
+  void leave_pool(Live& live);     // its sequence becomes cache; what it computed must be found or computed again
   void apply_timeouts();
   void sample_resumed();
   void count_interrupt(const Live& live);
@@ -88,6 +92,7 @@ class EngineLoop {
   void apply_pool_changes(const Plan& plan);
   void step_decode(const std::vector<GenerationId>& ids);
   void step_prefill(const std::vector<PrefillChunk>& chunks);
+  void add_to(Batch& batch, GenerationId id, Position n_rows);
   void run(const Batch& batch);
   bool run_once(const Batch& batch);
   Result<StepStatus> step(const Batch& batch);

@@ -22,6 +22,10 @@ struct Heard {
       text += said->text;
       rows.insert(rows.end(), said->rows.begin(), said->rows.end());
     }
+    if (const auto* rewind = std::get_if<RewindEvent>(&event.content)) {
+      text.resize(rewind->n_text_bytes);
+      rows.resize(static_cast<std::size_t>(rewind->n_rows - rewind->n_prompt));
+    }
     if (const auto* state = std::get_if<StateEvent>(&event.content)) states.push_back(*state);
     if (const auto* end = std::get_if<FinishEvent>(&event.content)) ends.push_back(*end);
   }

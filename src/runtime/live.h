@@ -55,7 +55,7 @@ struct Live {
   bool may_step() const {
     if (!is_settled() || n_uncomputed() == 0) return false;
     if (is(State::kRunning)) return !reader_is_slow();
-    return is(State::kPaused) && !inspections.empty() && n_uncomputed() == 1;
+    return is(State::kPaused) && !inspections.empty();
   }
 };
 

@@ -1,5 +1,6 @@
 #include "runtime/pager.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -16,6 +17,12 @@ void PageStack::push(Page page) {
 void PageStack::pop() {
   bytes_ -= pages_.back().bytes.size();
   pages_.pop_back();
+}
+
+void PageStack::drop_behind(Position n_tokens) {
+  const auto kept = std::find_if(pages_.begin(), pages_.end(), [&](const Page& page) { return page.end <= n_tokens; });
+  for (auto page = pages_.begin(); page != kept; ++page) bytes_ -= page->bytes.size();
+  pages_.erase(pages_.begin(), kept);
 }
 
 void PageStack::clear() {

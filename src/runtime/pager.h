@@ -21,13 +21,16 @@ class PageStack {
  public:
   bool empty() const { return pages_.empty(); }
   Position begin() const { return pages_.back().begin; }  // not of an empty one
-  Position n_tokens() const { return empty() ? 0 : pages_.front().end - begin(); }
+  Position end() const { return pages_.front().end; }     // the same
+  Position n_tokens() const { return empty() ? 0 : end() - begin(); }
   std::size_t bytes() const { return bytes_; }
 
   const Page& top() const { return pages_.back(); }
   void push(Page page);  // ends where the top begins
   void pop();
   void clear();
+  // Of tokens that are others now: pages that do not end at or before n_tokens go.
+  void drop_behind(Position n_tokens);
 
  private:
   std::vector<Page> pages_;  // the last positions first

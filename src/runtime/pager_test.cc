@@ -27,6 +27,23 @@ TEST(PageStackTest, HoldsTheEndOfAGenerationFromTheFront) {
   EXPECT_EQ(stack.bytes(), 0u);
 }
 
+TEST(PageStackTest, APageWhoseTokensChangedGoesWhole) {
+  PageStack stack;
+  stack.push(page(128, 150));
+  stack.push(page(64, 128));
+  stack.push(page(0, 64));
+  stack.drop_behind(150);
+  EXPECT_EQ(stack.n_tokens(), 150);
+  stack.drop_behind(149);
+  EXPECT_EQ(stack.end(), 128);
+  EXPECT_EQ(stack.bytes(), 20u);
+  stack.drop_behind(127);
+  EXPECT_EQ(stack.end(), 64);
+  stack.drop_behind(0);
+  EXPECT_TRUE(stack.empty());
+  EXPECT_EQ(stack.bytes(), 0u);
+}
+
 TEST(PageStackDeathTest, AGapIsABug) {
   PageStack stack;
   stack.push(page(64, 70));

@@ -9,13 +9,13 @@ namespace fermata {
 
 Pool::Pool(Engine& engine) : engine_(engine), ids_(engine.ledger().n_seqs()) {}
 
-Result<Pool::Admission> Pool::admit(std::span<const TokenId> tokens, Instant now, std::uint32_t group) {
+Result<Pool::Admission> Pool::admit(std::span<const TokenId> tokens, Instant now, std::uint32_t group, bool has_row) {
   FERMATA_CHECK(!tokens.empty());
   const std::optional<SeqId> seq = ids_.take();
   if (!seq) return Error{Code::kNoSequences, "all sequence ids are taken", {}, true};
   Admission admission{*seq, 0};
   group_of_[*seq] = group;
-  if (const auto match = trees_[group].longest_match(tokens.first(tokens.size() - 1))) {
+  if (const auto match = trees_[group].longest_match(tokens.first(tokens.size() - (has_row ? 0 : 1)))) {
     engine_.share(match->seq, *seq, match->n_tokens);
     admission.n_cached = match->n_tokens;
     if (const auto entry = cached_.find(match->seq); entry != cached_.end()) entry->second = use(now);
@@ -23,10 +23,10 @@ Result<Pool::Admission> Pool::admit(std::span<const TokenId> tokens, Instant now
   return admission;
 }
 
-Pool::Known Pool::known(std::span<const TokenId> tokens, Instant now, std::uint32_t group) {
+Pool::Known Pool::known(std::span<const TokenId> tokens, Instant now, std::uint32_t group, bool has_row) {
   const auto tree = trees_.find(group);
   if (tree == trees_.end()) return {};
-  const auto match = tree->second.longest_match(tokens.first(tokens.size() - 1));
+  const auto match = tree->second.longest_match(tokens.first(tokens.size() - (has_row ? 0 : 1)));
   if (!match) return {};
   Known known{match->n_tokens, std::nullopt};
   if (const auto entry = cached_.find(match->seq); entry != cached_.end()) {

@@ -28,16 +28,17 @@ class Pool {
     SeqId seq{};
     Position n_cached = 0;  // first tokens that are in the pool already, shared, not copied
   };
-  // A sequence for these tokens, starting from the longest prefix that is still here in its group (never all of them:
-  // the last one is computed again, because its logits decide what follows). kNoSequences if no id is free.
-  Result<Admission> admit(std::span<const TokenId> tokens, Instant now, std::uint32_t group = 0);
+  // A sequence for these tokens, starting from the longest prefix that is still here in its group: of all but the last
+  // one, which is computed again, because its logits decide what follows; `has_row`: these are held elsewhere.
+  // kNoSequences if no id is free.
+  Result<Admission> admit(std::span<const TokenId> tokens, Instant now, std::uint32_t group = 0, bool has_row = false);
 
   // What admit() would find of these tokens. A cached source counts as used, so that it is not the next to be evicted.
   struct Known {
     Position n_tokens = 0;
     std::optional<SeqId> cached_source;
   };
-  Known known(std::span<const TokenId> tokens, Instant now, std::uint32_t group = 0);
+  Known known(std::span<const TokenId> tokens, Instant now, std::uint32_t group = 0, bool has_row = false);
 
   // The sequence now has these tokens computed; others may share them.
   void publish(SeqId seq, std::span<const TokenId> computed);

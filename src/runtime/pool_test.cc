@@ -83,6 +83,18 @@ TEST_F(PoolTest, TheLastTokenIsAlwaysComputedAgain) {
   EXPECT_EQ(admit(all).n_cached, 2);
 }
 
+TEST_F(PoolTest, TheLastTokenTooIsFoundByWhoHoldsItsRow) {
+  const auto all = tokens({1, 2, 3});
+  const auto a = admit(all);
+  compute(a.seq, all);
+  pool_.publish(a.seq, all);
+  EXPECT_EQ(pool_.known(all, {++now_}, 0, true).n_tokens, 3);
+  const auto b = pool_.admit(all, {++now_}, 0, true);
+  ASSERT_TRUE(b.has_value());
+  EXPECT_EQ(b->n_cached, 3);
+  EXPECT_EQ(engine_.ledger().n_used(), 3u) << "shared, not copied";
+}
+
 TEST_F(PoolTest, OnlyWhatWasComputedIsKept) {
   const auto all = tokens({1, 2, 3, 4, 5});
   const auto a = admit(all);

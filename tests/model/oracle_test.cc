@@ -45,6 +45,13 @@ struct Totals {
     counts.n_pauses_in_prefill += c.n_pauses_in_prefill;
     counts.n_cancelled += c.n_cancelled;
     counts.n_inspections += c.n_inspections;
+    counts.n_revised += c.n_revised;
+    counts.n_revised_stale += c.n_revised_stale;
+    counts.n_revisions_refused += c.n_revisions_refused;
+    counts.n_edited_prompts += c.n_edited_prompts;
+    counts.n_notes += c.n_notes;
+    counts.n_branches += c.n_branches;
+    counts.n_other_sampling += c.n_other_sampling;
     counts.n_past_512 += c.n_past_512;
     counts.n_with_grammar += c.n_with_grammar;
     counts.n_stopped_by_string += c.n_stopped_by_string;
@@ -63,7 +70,10 @@ struct Totals {
               << " pages out, " << n_pages_in << " in, " << n_holes_filled << " steps into holes, " << n_cached_rows
               << " rows from the prefix cache, " << counts.n_past_512 << " past 512 tokens, " << counts.n_with_grammar
               << " with grammar, " << counts.n_stopped_by_string << " stopped by a string, " << counts.n_inspections
-              << " inspections\n";
+              << " inspections, " << counts.n_revised << " revised (" << counts.n_revised_stale << " too late, "
+              << counts.n_revisions_refused << " refused), " << counts.n_edited_prompts << " edits of a prompt, "
+              << counts.n_notes << " notes, " << counts.n_branches << " branches, " << counts.n_other_sampling
+              << " with other sampling\n";
   }
 };
 
@@ -98,7 +108,7 @@ TEST(Oracle, TinyModelEqualsThePlainLoopBitForBit) {
   options.n_sequences = 48;
   const auto n_runs = static_cast<std::int32_t>(from_environment("FERMATA_ORACLE_RUNS", 5000));
   const Totals totals = compare_runs(options, "f16", n_runs, {.seed = 1, .n_live_max = 8});
-  EXPECT_EQ(totals.counts.n_compared, static_cast<std::uint64_t>(n_runs));
+  EXPECT_EQ(totals.counts.n_compared, static_cast<std::uint64_t>(n_runs) + totals.counts.n_branches);
   const auto at_least = static_cast<std::uint64_t>(n_runs / 100);
   EXPECT_GE(totals.counts.n_pauses, 10 * at_least);
   EXPECT_GE(totals.counts.n_pauses_in_step, at_least);
@@ -109,6 +119,12 @@ TEST(Oracle, TinyModelEqualsThePlainLoopBitForBit) {
   EXPECT_GE(totals.counts.n_with_grammar, at_least);
   EXPECT_GE(totals.counts.n_stopped_by_string, at_least);
   EXPECT_GE(totals.counts.n_inspections, at_least);
+  EXPECT_GE(totals.counts.n_revised, 2 * at_least);
+  EXPECT_GE(totals.counts.n_revised_stale, at_least / 2);
+  EXPECT_GE(totals.counts.n_edited_prompts, at_least / 2);
+  EXPECT_GE(totals.counts.n_notes, at_least / 2);
+  EXPECT_GE(totals.counts.n_branches, at_least);
+  EXPECT_GE(totals.counts.n_other_sampling, at_least);
   EXPECT_GE(totals.n_aborted, at_least);
   EXPECT_GE(totals.n_preempted, at_least);
   EXPECT_GE(totals.n_pages_in, at_least);
@@ -126,7 +142,8 @@ TEST_P(OtherKvTypes, TinyModelEqualsThePlainLoop) {
   options.k_type = options.v_type = GetParam();
   const auto n_runs = static_cast<std::int32_t>(from_environment("FERMATA_ORACLE_RUNS", 5000) / 20);
   const char* kv = GetParam() == KvType::kQ8_0 ? "q8_0" : "bf16";
-  EXPECT_EQ(compare_runs(options, kv, n_runs, {.seed = 1001}).counts.n_compared, static_cast<std::uint64_t>(n_runs));
+  const Totals totals = compare_runs(options, kv, n_runs, {.seed = 1001});
+  EXPECT_EQ(totals.counts.n_compared, static_cast<std::uint64_t>(n_runs) + totals.counts.n_branches);
 }
 INSTANTIATE_TEST_SUITE_P(Oracle, OtherKvTypes, testing::Values(KvType::kQ8_0, KvType::kBf16));
 
@@ -138,7 +155,7 @@ TEST(Oracle, RealModelEqualsThePlainLoopBitForBit) {
   options.n_sequences = 48;
   const auto n_runs = static_cast<std::int32_t>(from_environment("FERMATA_ORACLE_REAL_RUNS", 50));
   const Totals totals = compare_runs(options, "f16", n_runs, {.seed = 2001});
-  EXPECT_EQ(totals.counts.n_compared, static_cast<std::uint64_t>(n_runs));
+  EXPECT_EQ(totals.counts.n_compared, static_cast<std::uint64_t>(n_runs) + totals.counts.n_branches);
 }
 
 }  // namespace

@@ -124,10 +124,117 @@ void OracleWorld::act(GenerationId id) {
       ++counts_.n_inspections;
       FERMATA_CHECK(loop_.post({clock_.now(), Inspect{id, 4, 5, Reply<Inspection>()}}).has_value());
     }
-    if (chance(0.6)) FERMATA_CHECK(loop_.post({clock_.now(), Resume{id, Reply<Status>(), {}}}).has_value());
+    if (options_.with_changes && chance(0.5)) begin_change(id);
+    if (chance(0.5)) FERMATA_CHECK(loop_.post({clock_.now(), Resume{id, Reply<Status>(), {}}}).has_value());
   } else if (chance(0.4)) {
     pause(id, false);
   }
+}
+
+void OracleWorld::begin_change(GenerationId id) {
+  Change change;
+  change.id = id;
+  change.is_branch = chance(0.3);
+  FERMATA_CHECK(loop_.post({clock_.now(), TakeAnchor{id, change.anchor}}).has_value());
+  changes_.push_back(std::move(change));
+}
+
+std::vector<Splice> OracleWorld::random_splices(const Journal& journal) {
+  std::vector<Splice> splices;
+  Position from = 0;
+  for (std::int64_t n = number(0, 2); n > 0; --n) {
+    Splice splice;
+    const bool in_prompt = chance(0.15);
+    const Position lowest = std::max(from, in_prompt ? 1 : journal.n_prompt());
+    const Position highest = in_prompt ? journal.n_prompt() : journal.size();
+    if (lowest > highest) continue;
+    splice.begin = static_cast<Position>(number(lowest, highest));
+    const bool cuts = !in_prompt && chance(0.2);
+    splice.end = cuts ? highest : static_cast<Position>(number(splice.begin, std::min(highest, splice.begin + 3)));
+    const bool is_note = !in_prompt && chance(0.15);
+    if (in_prompt || is_note) splice.role = TokenRole::kPrompt;
+    for (std::int64_t k = number(0, 4); k > 0; --k)
+      splice.tokens.push_back(openings_[0][static_cast<std::size_t>(number(0, 200))]);
+    counts_.n_edited_prompts += in_prompt ? 1 : 0;
+    counts_.n_notes += is_note ? 1 : 0;
+    from = splice.end;
+    splices.push_back(std::move(splice));
+  }
+  return splices;
+}
+
+void OracleWorld::branch(Revision revision, const Change& change) {
+  const GenerationId id{next_id_++};
+  Run run;
+  run.request = change.request;
+  run.given = change.given;
+  run.events = std::make_shared<EventRing>(limits::kEventRingMax);
+  auto generation =
+      std::make_unique<Generation>(Generation::branch(id, std::move(revision), engine_.vocabulary(), clock_.now()));
+  FERMATA_CHECK(loop_.post({clock_.now(), Submit{std::move(generation), run.events, chance(0.3)}}).has_value());
+  ++counts_.n_branches;
+  live_.emplace(id, std::move(run));
+}
+
+bool OracleWorld::go_on_with(Change& change) {
+  if (change.revised) {
+    const auto revised = change.revised->poll();
+    if (!revised) return false;
+    if (!*revised) {
+      ++counts_.n_revised_stale;
+      return true;
+    }
+    ++counts_.n_revised;
+    const auto run = live_.find(change.id);
+    if (run == live_.end()) return true;
+    run->second.request = change.request;
+    run->second.given = change.given;
+    records_.forget(change.request.sampling.seed);  // rows that were sampled from before
+    return true;
+  }
+  const auto anchor = change.anchor.poll();
+  if (!anchor) return false;
+  if (!*anchor) return true;
+  std::optional<ValidRequest> other;
+  if (change.is_branch || chance(0.2)) {
+    Request request = *(*anchor)->request;
+    if (change.is_branch) {
+      request.sampling.seed = (options_.seed << 32) + next_id_;
+      request.pause_at.reset();
+    }
+    if (chance(0.5)) {
+      request.sampling.temperature = static_cast<float>(number(1, 14)) / 10;
+      request.sampling.repeat_penalty = 1.2f;
+      request.sampling.mirostat = 0;
+      ++counts_.n_other_sampling;
+    }
+    Result<ValidRequest> valid = validate(request, engine_.info(), engine_.vocabulary(), engine_.samplers());
+    FERMATA_CHECK(valid.has_value());
+    other = *std::move(valid);
+  }
+  Result<Revision> revision =
+      Revision::make(**anchor, random_splices((*anchor)->journal), other ? *other : (*anchor)->request, engine_.info(),
+                     engine_.vocabulary(), clock_.now());
+  if (!revision) {
+    ++counts_.n_revisions_refused;
+    return true;
+  }
+  change.request = revision->request();
+  const auto rows = revision->journal().rows().subspan(static_cast<std::size_t>(revision->journal().n_prompt()));
+  change.given.assign(rows.begin(), rows.end());
+  if (change.is_branch) {
+    branch(*std::move(revision), change);
+    return true;
+  }
+  change.revised.emplace();
+  FERMATA_CHECK(
+      loop_.post({clock_.now(), Revise{change.id, std::make_unique<Revision>(*std::move(revision)), *change.revised}})
+          .has_value());
+  return false;
+}
+
+void OracleWorld::go_on_with_changes() {
+  std::erase_if(changes_, [this](Change& change) { return go_on_with(change); });
 }
 
 // Something happens in the middle of the next step, from whichever thread asks at that moment.
@@ -153,6 +260,8 @@ void OracleWorld::drain() {
         if (run.paused && state->pause.has_logits) ++counts_.n_pauses_with_logits;
         const auto n_prompt = static_cast<Position>(run.request.prompt.size());
         if (run.paused && state->pause.computed > 0 && state->pause.computed < n_prompt) ++counts_.n_pauses_in_prefill;
+      } else if (const auto* rewind = std::get_if<RewindEvent>(&event->content)) {
+        run.sent.resize(static_cast<std::size_t>(rewind->n_rows - rewind->n_prompt));
       } else {
         run.end = std::get<FinishEvent>(event->content);
         run.finished = true;
@@ -168,7 +277,7 @@ void OracleWorld::drain() {
 }
 
 std::string OracleWorld::compare(GenerationId id, const Run& run) {
-  const Expected expected = reference_.run(run.request, plain_samplers_);
+  const Expected expected = reference_.run(run.request, run.given, plain_samplers_);
   std::ostringstream said;
   said << id << " of seed " << options_.seed << " (ended: " << to_string(run.end.reason) << ", prompt "
        << run.request.prompt.size() << " tokens): ";
@@ -177,17 +286,18 @@ std::string OracleWorld::compare(GenerationId id, const Run& run) {
     said << run.end.error.message << " " << run.end.error.detail;
     return said.str();
   }
-  if (complete && run.end.n_generated != static_cast<Position>(expected.generated.size())) {
-    said << run.end.n_generated << " tokens instead of " << expected.generated.size();
+  if (complete && run.end.n_generated != expected.n_generated) {
+    said << run.end.n_generated << " tokens instead of " << expected.n_generated;
     return said.str();
   }
   for (std::size_t i = 0; i < run.sent.size(); ++i)
-    if (i >= expected.generated.size() || run.sent[i] != expected.generated[i]) {
+    if (i >= expected.tokens.size() || run.sent[i] != expected.tokens[i]) {
       said << "generated token " << i << " differs";
       return said.str();
     }
   const auto n_prompt = static_cast<Position>(run.request.prompt.size());
   for (const auto& [position, hash] : records_.of(run.request.sampling.seed)) {
+    if (position < n_prompt + static_cast<Position>(run.given.size())) continue;  // before its last edit
     const auto i = static_cast<std::size_t>(position - n_prompt);
     ++counts_.n_rows;
     if (i < expected.row_hashes.size() && hash == expected.row_hashes[i]) continue;
@@ -214,6 +324,7 @@ std::string OracleWorld::run() {
     if (!live_.empty() && chance(0.15)) disturb();
     loop_.turn();
     if (chance(0.02)) loop_.audit();
+    go_on_with_changes();
     drain();
   }
   loop_.audit();

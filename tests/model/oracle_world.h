@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct OracleOptions {
   std::int32_t n_prompt_max = 700;
   std::int32_t n_tokens_max = 60;
   bool with_grammars = true;
+  bool with_changes = true;  // edits and branches
 };
 
 // What must have happened for the comparison to mean something.
@@ -33,14 +35,21 @@ struct OracleCounts {
   std::uint64_t n_pauses_in_prefill = 0;
   std::uint64_t n_cancelled = 0;
   std::uint64_t n_inspections = 0;
+  std::uint64_t n_revised = 0;
+  std::uint64_t n_revised_stale = 0;  // prepared, and too late
+  std::uint64_t n_revisions_refused = 0;
+  std::uint64_t n_edited_prompts = 0;
+  std::uint64_t n_notes = 0;  // put into a completion
+  std::uint64_t n_branches = 0;
+  std::uint64_t n_other_sampling = 0;
   std::uint64_t n_past_512 = 0;  // generations that went beyond 512 tokens
   std::uint64_t n_with_grammar = 0;
   std::uint64_t n_stopped_by_string = 0;
 };
 
-// Random generations on a real engine — they come and go, are paused, looked at, resumed, cancelled and disturbed in
-// the middle of steps — each compared with the plain loop when it has ended: token ids and the hash of every logits
-// row.
+// Random generations on a real engine — they come and go, are paused, looked at, edited, branched, resumed, cancelled
+// and disturbed in the middle of steps — each compared with the plain loop on its journal when it has ended: token ids
+// and the hash of every logits row since the last edit.
 class OracleWorld {
  public:
   OracleWorld(Engine& engine, PlainLoop& reference, OracleOptions options);
@@ -57,6 +66,7 @@ class OracleWorld {
  private:
   struct Run {
     Request request;
+    std::vector<JournalRow> given;  // behind the prompt, by the last edit
     std::shared_ptr<EventRing> events;
     std::vector<TokenId> sent;
     Position n_generated = 0;
@@ -65,12 +75,27 @@ class OracleWorld {
     FinishEvent end;
   };
 
+  // A change under way: the anchor is asked for, then the revision that was made of it is.
+  struct Change {
+    GenerationId id = kNoGeneration;
+    bool is_branch = false;
+    Reply<Anchor> anchor;
+    std::optional<Reply<Revised>> revised;
+    Request request;  // of the revision
+    std::vector<JournalRow> given;
+  };
+
   Request random_request();
   SamplingParams random_sampling();
   void submit();
   void disturb();
   void act(GenerationId id);
   void pause(GenerationId id, bool in_step);
+  void begin_change(GenerationId id);
+  void go_on_with_changes();
+  bool go_on_with(Change& change);  // true: it is over
+  std::vector<Splice> random_splices(const Journal& journal);
+  void branch(Revision revision, const Change& change);
   void drain();
   std::string compare(GenerationId id, const Run& run);
   GenerationId any_live();
@@ -91,6 +116,7 @@ class OracleWorld {
   OracleCounts counts_;
   std::vector<std::vector<TokenId>> openings_;  // prompts begin with one of these, so that prefixes are shared
   std::map<GenerationId, Run> live_;
+  std::vector<Change> changes_;
   std::uint64_t next_id_ = 1;
   std::string difference_;
 };

@@ -71,7 +71,7 @@ const float* PlainLoop::compute(const std::vector<TokenId>& tokens, std::size_t 
   return llama_get_logits_ith(context_, -1);
 }
 
-Expected PlainLoop::run(const Request& request, const SamplerFactory& samplers) {
+Expected PlainLoop::run(const Request& request, const std::vector<JournalRow>& given, const SamplerFactory& samplers) {
   llama_memory_clear(llama_get_memory(context_), true);
   auto sampler = samplers.make(request.sampling);
   if (!sampler) throw std::runtime_error(sampler.error().message);
@@ -82,7 +82,16 @@ Expected PlainLoop::run(const Request& request, const SamplerFactory& samplers) 
   std::string text;
   std::vector<TokenId> tokens = request.prompt;
   std::size_t n_computed = 0;
-  while (static_cast<std::int32_t>(expected.generated.size()) < request.n_tokens_max) {
+  for (const JournalRow& row : given) {
+    if (!(*sampler)->accept(row.token, row.role, row.carry)) throw std::runtime_error("what was given is not allowed");
+    expected.row_hashes.push_back(0);
+    expected.tokens.push_back(row.token);
+    tokens.push_back(row.token);
+    if (row.role == TokenRole::kPrompt) continue;
+    ++expected.n_generated;
+    text += piece(vocab, row.token);
+  }
+  while (expected.n_generated < request.n_tokens_max) {
     const float* logits = compute(tokens, n_computed);
     n_computed = tokens.size();
     const std::size_t n_vocab = static_cast<std::size_t>(n_vocab_);
@@ -90,7 +99,8 @@ Expected PlainLoop::run(const Request& request, const SamplerFactory& samplers) 
         (*sampler)->sample(std::span<const float>(logits, n_vocab), static_cast<Position>(tokens.size()));
     if (!choice) break;
     expected.row_hashes.push_back(hash_row(logits, n_vocab));
-    expected.generated.push_back(choice->token);
+    expected.tokens.push_back(choice->token);
+    ++expected.n_generated;
     tokens.push_back(choice->token);
     if (llama_vocab_is_eog(vocab, raw(choice->token))) break;
     if (!(*sampler)->accept(choice->token, TokenRole::kGenerated, choice->carry)) break;

@@ -6,6 +6,7 @@
 
 #include "base/ids.h"
 #include "engine/sampling/sampler.h"
+#include "generation/journal.h"
 #include "generation/request.h"
 
 struct llama_model;
@@ -15,8 +16,9 @@ namespace fermata::oracle {
 
 // What a generation is supposed to be, token by token.
 struct Expected {
-  std::vector<TokenId> generated;
-  std::vector<std::uint64_t> row_hashes;  // of the logits row each of them was chosen from
+  std::vector<TokenId> tokens;            // behind the prompt: those that were given, then those that were sampled
+  std::vector<std::uint64_t> row_hashes;  // of the logits row each of them was chosen from; 0: it was given
+  Position n_generated = 0;               // of the completion
 };
 
 std::uint64_t hash_row(const float* row, std::size_t n);
@@ -32,7 +34,8 @@ class PlainLoop {
   PlainLoop(const PlainLoop&) = delete;
   PlainLoop& operator=(const PlainLoop&) = delete;
 
-  Expected run(const Request& request, const SamplerFactory& samplers);
+  // `given`: rows that stand behind the prompt already, such as those of an edited generation.
+  Expected run(const Request& request, const std::vector<JournalRow>& given, const SamplerFactory& samplers);
 
  private:
   // Decodes tokens [from, end) and returns the logits row of the last one.

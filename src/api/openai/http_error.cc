@@ -48,6 +48,7 @@ constexpr std::array kRows{
     Row{Code::kAlreadyResumed, 409, kInvalid, {}, Retry::kNever},
     Row{Code::kPaused, 409, kInvalid, {}, Retry::kNever},
     Row{Code::kIdempotency, 422, kInvalid, {}, Retry::kNever},
+    Row{Code::kTextSent, 409, kInvalid, {}, Retry::kNever},
     Row{Code::kDuplicate, 409, kInvalid, {}, Retry::kNever},
     Row{Code::kDraining, 503, kServer, {}, Retry::kLater},
 };
