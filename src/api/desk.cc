@@ -77,7 +77,13 @@ void Desk::tell_followers(const Dossier& dossier, std::size_t first) const {
 // What the engine thread said of it goes into its recording.
 void Desk::drain(const std::shared_ptr<Dossier>& dossier) {
   const std::size_t n_told = dossier->recording.log().size();
-  while (const std::optional<Event> event = dossier->ring->try_pop()) dossier->recording.take(*event);
+  while (const std::optional<Event> event = dossier->ring->try_pop()) {
+    dossier->recording.take(*event);
+    const auto* rewind = std::get_if<RewindEvent>(&event->content);
+    if (!rewind || rewind->prompt.empty()) continue;
+    dossier->prompt.clear();
+    for (const JournalRow& row : rewind->prompt) dossier->prompt.push_back(row.token);
+  }
   for (std::size_t i = n_told; i < dossier->recording.log().size(); ++i) {
     const LogEntry& entry = dossier->recording.log()[i];
     if (const auto* paused = std::get_if<LogEntry::Paused>(&entry.what))

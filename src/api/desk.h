@@ -16,6 +16,8 @@
 #include "api/arrivals.h"
 #include "api/catalogue.h"
 #include "api/dossier.h"
+#include "api/edit_body.h"
+#include "api/fork_body.h"
 #include "api/heartbeat.h"
 #include "api/http/http_message.h"
 #include "api/idempotency_keys.h"
@@ -30,6 +32,18 @@
 #include "runtime/core.h"
 
 namespace fermata::api {
+
+// What an edit did, or, of a dry run, would do.
+struct Edited {
+  Position first_changed = 0;  // token; all before it is kept
+  Position n_recomputed = 0;   // tokens that are computed before the next one comes
+  std::uint64_t version = 1;
+  std::string pause_id;  // empty: it runs on
+  std::size_t n_text_bytes_kept = 0;
+  bool takes_text_back = false;
+  bool dry_run = false;
+  Duration took;
+};
 
 struct DeskOptions {
   std::string model_name;
@@ -85,6 +99,14 @@ class Desk final : private Sessions::Steering {
   boost::asio::awaitable<Result<std::size_t>> resume(std::shared_ptr<Dossier> dossier, std::string pause_id,
                                                      std::string body_digest);
   boost::asio::awaitable<Result<void>> cancel(std::shared_ptr<Dossier> dossier, EndReason reason) override;
+  // Changes its past. One that runs is paused for it, and goes on. kTextSent if it would take back what a stream sent
+  // that cannot tell, unless the body says that such streams end.
+  boost::asio::awaitable<Result<Edited>> edit(std::shared_ptr<Dossier> dossier, EditBody body);
+  // Generations of their own that begin with the tokens of this one: of what was told, if it is not paused. All of them
+  // or none.
+  boost::asio::awaitable<Result<std::vector<std::shared_ptr<Dossier>>>> fork(std::shared_ptr<Dossier> dossier,
+                                                                             ForkBody body, Principal who);
+  std::vector<std::shared_ptr<Dossier>> branches_of(const Dossier& dossier) const;
   // It may begin when its turn comes. False: it was not held.
   bool let_go(const std::shared_ptr<Dossier>& dossier) { return Sessions::let_go(*dossier); }
   // The frozen point of a paused one: the most likely tokens that could come.
@@ -147,7 +169,14 @@ class Desk final : private Sessions::Steering {
   double unix_time(Instant instant) const;
 
  private:
-  Result<void> check_caps(const Principal& who) const;
+  Result<void> check_caps(const Principal& who, std::size_t n_more = 1) const;
+  boost::asio::awaitable<Result<Anchor>> anchor_of(std::shared_ptr<Dossier> dossier);
+  boost::asio::awaitable<Result<Revised>> put_in_place(std::shared_ptr<Dossier> dossier, Revision revision);
+  boost::asio::awaitable<Result<Edited>> edit_paused(std::shared_ptr<Dossier> dossier, EditBody body);
+  Result<Generation> branch_of(const Anchor& anchor, const ForkBody::Branch& branch, const ForkBody& body) const;
+  std::shared_ptr<Dossier> file_branch(const Dossier& parent, const Generation& generation, const Principal& who,
+                                       Position at);
+  Result<void> start_in_core(const std::shared_ptr<Dossier>& dossier, Generation&& prepared, bool paused);
   Result<void> check_client_id(const Call& call, const Principal& who) const;
   std::optional<Result<Opened>> repeated(const Call& call, const Principal& who, const std::string& digest) const;
   std::shared_ptr<Dossier> file(const Call& call, const Principal& who, Prompt prompt);

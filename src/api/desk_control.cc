@@ -169,6 +169,16 @@ asio::awaitable<Result<Inspection>> Desk::inspect(std::shared_ptr<Dossier> dossi
       dossier, [&](Core::Wake wake) { return core_->inspect(dossier->core_id, 0, n_next, std::move(wake)); });
 }
 
+asio::awaitable<Result<Anchor>> Desk::anchor_of(std::shared_ptr<Dossier> dossier) {
+  co_return co_await answer_of<Anchor>(
+      dossier, [&](Core::Wake wake) { return core_->anchor(dossier->core_id, std::move(wake)); });
+}
+
+asio::awaitable<Result<Revised>> Desk::put_in_place(std::shared_ptr<Dossier> dossier, Revision revision) {
+  co_return co_await answer_of<Revised>(
+      dossier, [&](Core::Wake wake) { return core_->revise(dossier->core_id, std::move(revision), std::move(wake)); });
+}
+
 asio::awaitable<void> Desk::cancel_all(EndReason reason) {
   const std::vector<std::shared_ptr<Dossier>> all(catalogue_.in_order().begin(), catalogue_.in_order().end());
   for (const auto& dossier : all)  // all at once: each may have to wait for a step

@@ -31,7 +31,7 @@ Result<void> Desk::check_model(const Call& call) const {
 }
 
 // What the engine has is among them, so its cap on generations is never reached behind the 200 of a stream.
-Result<void> Desk::check_caps(const Principal& who) const {
+Result<void> Desk::check_caps(const Principal& who, std::size_t n_more) const {
   std::size_t n_alive = 0;
   std::size_t n_paused = 0;
   std::size_t n_alive_of_all = 0;
@@ -55,7 +55,7 @@ Result<void> Desk::check_caps(const Principal& who) const {
            Cap{n_alive, limits::kAlivePerKeyMax, "this key has too many generations; end some or wait"},
            Cap{n_paused, limits::kPausedPerKeyMax, "this key has too many paused generations; resume or cancel some"},
        })
-    if (cap.n >= cap.n_max)
+    if (cap.n + n_more > cap.n_max)
       return Error{Code::kBusy, cap.message, std::to_string(cap.n) + ", limit " + std::to_string(cap.n_max), true};
   return {};
 }
@@ -163,12 +163,19 @@ void Desk::undo(const std::shared_ptr<Dossier>& dossier, Error error) {
 
 Result<void> Desk::start(const std::shared_ptr<Dossier>& dossier, const std::shared_ptr<Generation>& prepared) {
   if (dossier->recording.ended()) return {};  // cancelled meanwhile
-  const Result<Started> started =
-      core_->start(std::move(*prepared), [this, executor = executor_, weak = std::weak_ptr<Dossier>(dossier)] {
+  return start_in_core(dossier, std::move(*prepared), false);
+}
+
+Result<void> Desk::start_in_core(const std::shared_ptr<Dossier>& dossier, Generation&& prepared, bool paused) {
+  dossier->request = prepared.valid_request();
+  const Result<Started> started = core_->start(
+      std::move(prepared),
+      [this, executor = executor_, weak = std::weak_ptr<Dossier>(dossier)] {
         asio::post(executor, [this, weak] {
           if (const auto alive = weak.lock()) drain(alive);
         });
-      });
+      },
+      paused);
   if (!started) return started.error();
   dossier->core_id = started->id;
   dossier->ring = started->events;

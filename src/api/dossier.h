@@ -4,6 +4,7 @@
 #include <boost/json/object.hpp>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct Dossier {
   FermataOptions options;
   std::size_t n_metadata_bytes = 0;  // of options.metadata, as text
   std::vector<TokenId> prompt;
+  std::optional<ValidRequest> request;  // what its generation does, its prompt excepted; none: it never began
+  std::string parent;                   // gen_…, that it is a branch of; empty: none
+  Position forked_at = 0;               // tokens of its parent that it begins with
   std::int32_t priority = 0;
   Instant created;
 
@@ -35,6 +39,7 @@ struct Dossier {
   Recording recording;
   Signal changed;                     // the recording grew
   std::vector<std::size_t*> readers;  // completion streams: entries of the log that each has sent
+  std::size_t n_text_sent = 0;        // bytes of text that a stream sent which cannot take them back
   int n_resuming = 0;                 // resumes that the engine thread has not answered
   Instant held_since;                 // while it waits for its session: whoever paused that holds it back; 0: nobody
   std::string let_go_with;            // digest of the resume that let it go after it was held; empty: none

@@ -26,6 +26,11 @@ void Recording::take(const Event& event) {
     for (const JournalRow& row : text->rows) bytes_ += 2 * row.top.size() * sizeof(TokenLogprob);
   } else if (const auto* state = std::get_if<StateEvent>(&event.content)) {
     take_state(*state, event.time);
+  } else if (const auto* rewind = std::get_if<RewindEvent>(&event.content)) {
+    text_.take_back(*rewind);
+    version_ = rewind->version;
+    add({event.time, *rewind});
+    bytes_ += rewind->prompt.size() * sizeof(JournalRow);
   } else if (const auto* finish = std::get_if<FinishEvent>(&event.content)) {
     state_ = State::kFinished;
     wait_reason_ = WaitReason::kNone;
@@ -47,6 +52,15 @@ void Recording::take_state(const StateEvent& event, Instant time) {
     if (was_paused && !is_first) add({time, LogEntry::Resumed{}});
     if (!std::exchange(has_begun_, true)) add({time, LogEntry::Begun{}});
   }
+}
+
+AnswerText Recording::text_until(std::size_t log_end) const {
+  AnswerText text;
+  for (std::size_t i = 0; i < log_end; ++i) {
+    if (const auto* said = std::get_if<TextEvent>(&log_[i].what)) text.add(*said);
+    if (const auto* rewind = std::get_if<RewindEvent>(&log_[i].what)) text.take_back(*rewind);
+  }
+  return text;
 }
 
 PauseTicket* Recording::pause() {

@@ -33,7 +33,7 @@ struct LogEntry {
     std::size_t ticket = 0;
   };
   struct Resumed {};
-  std::variant<Created, Begun, TextEvent, Paused, Resumed, FinishEvent> what;
+  std::variant<Created, Begun, TextEvent, Paused, Resumed, RewindEvent, FinishEvent> what;
 };
 
 // All that a generation said, kept so that a reader may come late, come again, or look at another part: the truth that
@@ -58,6 +58,9 @@ class Recording {
 
   const std::vector<LogEntry>& log() const { return log_; }
   const AnswerText& text() const { return text_; }
+  // What was said and not taken back, when the log had so many entries.
+  AnswerText text_until(std::size_t log_end) const;
+  std::uint64_t version() const { return version_; }  // of the journal
   // The rows that may be shown: one of which a stop string or a filter took a part would tell of that part.
   std::span<const JournalRow> rows() const {
     return std::span(text_.rows).first(text_.rows.size() - (text_.n_bytes_cut > 0 ? 1 : 0));
@@ -76,6 +79,7 @@ class Recording {
   std::vector<PauseTicket> tickets_;
   std::vector<LogEntry> log_;
   AnswerText text_;
+  std::uint64_t version_ = 1;
   Instant last_change_;
   std::size_t bytes_ = 0;
 };

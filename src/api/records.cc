@@ -57,7 +57,7 @@ json::object pause_object(const Desk& desk, const Dossier& dossier, const PauseT
   json::object object;
   object["id"] = dossier.id();
   object["pause_id"] = ticket.id;
-  object["version"] = 1;
+  object["version"] = dossier.recording.version();
   object["state"] = "paused";
   object["at"] = json::object{{"token", record.at}, {"byte", record.n_bytes_sent + record.n_bytes_held}};
   object["sent_bytes"] = record.n_bytes_sent;
@@ -98,11 +98,12 @@ json::object generation_object(const Desk& desk, const Dossier& dossier) {
   object["priority"] = dossier.priority;
   object["seed"] = dossier.head.seed;
   object["text"] = recording.text().text;
-  object["version"] = 1;
+  object["version"] = dossier.recording.version();
   object["usage"] = usage_object(usage_so_far(dossier));
   object["pause"] = pause ? json::value(pause_object(desk, dossier, *pause)) : json::value();
   object["anchors"] = json::array();
-  object["parent"] = nullptr;
+  object["parent"] = text_or_null(dossier.parent);
+  object["forked_at"] = dossier.parent.empty() ? json::value() : json::value(dossier.forked_at);
   object["created_at"] = desk.unix_time(dossier.created);
   object["changed_at"] = desk.unix_time(std::max(dossier.created, recording.last_change()));
   object["n_events"] = recording.log().size();
@@ -161,6 +162,13 @@ json::object entry_object(const Desk& desk, const Dossier& dossier, std::size_t 
     object["tokens"] = std::move(tokens);
   } else if (const auto* paused = std::get_if<LogEntry::Paused>(&entry.what)) {
     object["pause"] = pause_object(desk, dossier, recording.tickets()[paused->ticket]);
+  } else if (const auto* rewind = std::get_if<RewindEvent>(&entry.what)) {
+    TextCount left;
+    left.add(recording.text_until(place + 1).text);
+    object["version"] = rewind->version;
+    object["first_token"] = rewind->n_rows;
+    object["to_byte"] = left.n_bytes;
+    object["to_utf16"] = left.n_utf16;
   } else if (const auto* finish = std::get_if<FinishEvent>(&entry.what)) {
     object["end_reason"] = to_string(finish->reason);
     object["usage"] = usage_object(usage_of(*finish));

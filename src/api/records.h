@@ -23,8 +23,8 @@ json::object announced_object(const Desk& desk, const Dossier& dossier, std::siz
 Usage usage_at(const Dossier& dossier, const PauseRecord& record);
 // "id", "token", "bytes" of a token: as OpenAI's log-probabilities have them, also where it is no text by itself.
 void add_token(json::object& to, TokenId token, const Vocabulary& vocabulary);
-inline constexpr std::array<std::string_view, 6> kEntryTypes{"created", "running", "token",
-                                                             "paused",  "resumed", "finished"};
+inline constexpr std::array<std::string_view, 7> kEntryTypes{"created", "running", "token",   "paused",
+                                                             "resumed", "rewound", "finished"};
 std::string_view entry_type(const LogEntry& entry);
 
 }  // namespace fermata::api

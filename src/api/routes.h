@@ -21,6 +21,7 @@ Handler acting(Desk& desk, Act act);
 
 void add_openai_routes(Router& router, Desk& desk);      // completions, models, tokens of a text
 void add_generation_routes(Router& router, Desk& desk);  // look at, pause, resume, cancel
+void add_edit_routes(Router& router, Desk& desk);        // edit, fork, the tree of branches
 void add_session_routes(Router& router, Desk& desk);     // the same of all that share a session
 void add_event_routes(Router& router, Desk& desk);       // events of one and of all
 void add_service_routes(Router& router, Desk& desk);     // capabilities, health

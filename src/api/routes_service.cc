@@ -131,6 +131,7 @@ void add_routes(Router& router, Desk& desk, std::function<std::string()> metrics
   add_openai_routes(router, desk);
   Router own;
   add_generation_routes(own, desk);
+  add_edit_routes(own, desk);
   add_session_routes(own, desk);
   add_event_routes(own, desk);
   add_with_own_parameters(router, own);

@@ -62,6 +62,7 @@ void note_left(Exchange& exchange, const Dossier& dossier) {
 
 void note_end_of_stream(Exchange& exchange, const LogEntry& last) {
   if (const auto* finish = std::get_if<FinishEvent>(&last.what)) return note_end(exchange, *finish);
+  if (std::holds_alternative<RewindEvent>(last.what)) return exchange.note_end("rewound", Ending::kRefused);
   note_pause(exchange);
 }
 
@@ -75,6 +76,11 @@ bool say(const Desk& desk, const Dossier& dossier, std::size_t place, StreamAnsw
   if (const auto* finish = std::get_if<FinishEvent>(&entry.what)) {
     out += answer.finish(*finish);
     return true;
+  }
+  if (std::holds_alternative<RewindEvent>(entry.what)) {
+    auto [chunks, ended] = answer.rewind(dossier.recording.text_until(place + 1), place);
+    out += chunks;
+    return ended;
   }
   const TextCount& sent = answer.sent();
   if (std::holds_alternative<LogEntry::Resumed>(entry.what))
@@ -97,15 +103,8 @@ const PauseTicket* returned_pause(const Dossier& dossier, std::size_t from) {
   return nullptr;
 }
 
-AnswerText text_until(const Dossier& dossier, std::size_t log_end) {
-  AnswerText text;
-  for (std::size_t i = 0; i < log_end; ++i)
-    if (const auto* said = std::get_if<TextEvent>(&dossier.recording.log()[i].what)) text.add(*said);
-  return text;
-}
-
 HttpResponse whole_until(Desk& desk, const Dossier& dossier, const PauseTicket& ticket) {
-  return json_response(paused_answer(dossier.head, text_until(dossier, ticket.log_end),
+  return json_response(paused_answer(dossier.head, dossier.recording.text_until(ticket.log_end),
                                      pause_object(desk, dossier, ticket), usage_at(dossier, ticket.record),
                                      desk.core().vocabulary()));
 }
@@ -142,14 +141,15 @@ asio::awaitable<void> send_stream(Desk& desk, std::shared_ptr<Dossier> dossier, 
   for (auto& header : headers_of(*dossier)) head.headers.push_back(std::move(header));
   StreamAnswer answer(dossier->head, desk.core().vocabulary());
   std::string piece = answer.begin();
-  for (std::size_t i = 0; i < from; ++i)  // an earlier stream sent these
-    if (const auto* text = std::get_if<TextEvent>(&log[i].what)) answer.skip(*text);
+  const AnswerText before = dossier->recording.text_until(from);  // an earlier stream sent it
+  answer.skip({before.text, 0, before.rows, before.n_bytes_cut});
   bool is_here = co_await exchange.begin_stream(std::move(head));
   Silence silence(desk.clock(), desk.options().keep_alive);
   while (is_here) {
     for (; reading.cursor < log.size() && !reading.got_all && piece.size() < limits::kStreamPieceBytesMax;
          ++reading.cursor)
       reading.got_all = say(desk, *dossier, reading.cursor, answer, piece);
+    if (!dossier->head.stream_events) dossier->n_text_sent = std::max(dossier->n_text_sent, answer.sent().n_bytes);
     if (!piece.empty()) {
       is_here = co_await exchange.write(piece);
       piece.clear();

@@ -120,7 +120,7 @@ def test_only_some_types_of_events(tiny):
     for wrong, hint in (("started", ""), ("token,,paused", ""), ("tokens", "; did you mean token?"), ("paused,creatd", "; did you mean created?")):
         refused = tiny.get(f"/v1/events?types={wrong}")
         assert refused.status == 400 and refused.error["param"] == "types"
-        assert refused.error["message"] == f"types must be one of created, running, token, paused, resumed, finished{hint}"
+        assert refused.error["message"] == f"types must be one of created, running, token, paused, resumed, rewound, finished{hint}"
 
 
 def test_one_that_waits_for_its_session_is_told_before_it_begins(tiny):

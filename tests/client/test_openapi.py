@@ -97,6 +97,7 @@ def test_docs_api_lists_the_same_errors(promised):
     told = {(int(status), code) for status, also, code in re.findall(r"\| (\d+)(?:; (\d+)[^|]*)? \| `(\w+)`", table)}
     told |= {(413, "too_large"), (408, "invalid_argument"), (431, "too_large"), (503, "busy")}  # said before a call is known
     told |= {(409, "cancelled"), (409, "replaced"), (409, "disconnected"), (504, "timeout"), (503, "shutdown")}  # ends
+    told |= {(409, "rewound")}  # of a stream
     responses = promised.document["components"]["responses"]
     assert told == {(int(name.removeprefix("error")), code) for name, r in responses.items() for code in r["x-codes"]}
     codes = promised.document["components"]["schemas"]["Error"]["properties"]["code"]["enum"]
@@ -136,6 +137,10 @@ def test_every_call_with_every_success(tiny, promised):
             tiny.post(path, {**ask, "stream": True, "fermata": {**cut, "client_id": "c"}})
             tiny.post("/v1/generations/client:c/resume", how)
     paused = generation(tiny, {**ONE, "max_tokens": 50}, **PAUSED, metadata={"a": {"b": [1]}}, priority=3)
+    tiny.post(f"/v1/generations/{paused}/edit", {"edits": [{"from": {"in": "completion", "byte": 1}, "text": "x"}]}).ok()
+    branch, = tiny.post(f"/v1/generations/{paused}/fork", {"resume": False}).ok(201)["data"]
+    tiny.get(f"/v1/generations/{paused}/tree").ok()
+    tiny.cancel(branch["id"])
     for call in ("", "/tokens", "/inspect", "/inspect?top=0"):
         tiny.get(f"/v1/generations/{paused}{call}").ok()
     tiny.post(f"/v1/generations/{paused}/pause").ok()

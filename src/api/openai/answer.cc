@@ -1,5 +1,6 @@
 #include "api/openai/answer.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -121,6 +122,11 @@ void AnswerText::add(const TextEvent& event) {
   text += event.text;
   rows.insert(rows.end(), event.rows.begin(), event.rows.end());
   if (!event.rows.empty()) n_bytes_cut = event.n_bytes_cut;
+}
+
+void AnswerText::take_back(const RewindEvent& event) {
+  text.resize(std::min(text.size(), event.n_text_bytes));
+  rows.resize(std::min(rows.size(), static_cast<std::size_t>(event.n_rows - event.n_prompt)));
 }
 
 std::string bytes_as_text(std::string_view bytes) {

@@ -59,6 +59,7 @@ struct AnswerText {
   std::vector<JournalRow> rows;
   std::size_t n_bytes_cut = 0;
   void add(const TextEvent& event);
+  void take_back(const RewindEvent& event);
 };
 
 // What `token` says of these bytes of a token: the text itself, or, where it is no UTF-8, its ill-formed bytes as \xNN.

@@ -33,6 +33,7 @@ std::string error_event(const WireError& error) {
 
 StreamAnswer::StreamAnswer(AnswerHead head, const Vocabulary& vocabulary)
     : head_(std::move(head)),
+      vocabulary_(&vocabulary),
       logprobs_(head_.route, head_.n_top_logprobs, vocabulary),
       split_(thought_split(head_)),
       prefix_(chunk_prefix(head_)) {}
@@ -96,6 +97,7 @@ std::string StreamAnswer::text(const TextEvent& event) {
   FERMATA_CHECK(has_begun_ && !has_ended_);
   const bool has_rows = head_.logprobs && !event.rows.empty();
   sent_.add(event.text);
+  n_rows_sent_ += event.rows.size();
   const ThoughtSplit::Parts parts = split_.push(event.text);
   if (parts.answer.empty() && parts.thought.empty() && !has_rows) return {};
   std::string logprobs;
@@ -109,6 +111,7 @@ std::string StreamAnswer::text(const TextEvent& event) {
 void StreamAnswer::skip(const TextEvent& event) {
   FERMATA_CHECK(has_begun_ && !has_ended_);
   sent_.add(event.text);
+  n_rows_sent_ += event.rows.size();
   (void)split_.push(event.text);
   if (head_.logprobs) (void)logprobs_.next(event.rows, event.n_bytes_cut);
 }
@@ -131,6 +134,24 @@ std::string StreamAnswer::event(const Notice& notice) const {
   fermata["to_utf16"] = notice.to_utf16;
   if (!notice.pause_id.empty()) fermata["pause_id"] = notice.pause_id;
   return chunk({.top = ",\"fermata\":" + to_text(fermata)});
+}
+
+StreamAnswer::Rewound StreamAnswer::rewind(const AnswerText& left, std::uint64_t seq) {
+  const bool takes_back = sent_.n_bytes > left.text.size() || (head_.logprobs && n_rows_sent_ > left.rows.size());
+  if (takes_back && !head_.stream_events) {
+    WireError error;
+    error.status = 409;
+    error.type = "invalid_request_error";
+    error.code = "rewound";
+    error.message = "an edit took back text that was sent; with fermata.stream_events a stream tells of it and goes on";
+    return {fail(error), true};
+  }
+  sent_ = {};
+  n_rows_sent_ = 0;
+  split_ = thought_split(head_);
+  logprobs_ = Logprobs(head_.route, head_.n_top_logprobs, *vocabulary_);
+  skip({left.text, 0, left.rows, 0});
+  return {event({"rewound", seq, sent_.n_bytes, sent_.n_utf16}), false};
 }
 
 std::string StreamAnswer::finish(const FinishEvent& finish) {

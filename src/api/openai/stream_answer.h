@@ -38,6 +38,14 @@ class StreamAnswer {
   // Empty unless the request asked for stream_events.
   std::string event(const Notice& notice) const;
 
+  // Its generation was revised: of all that was said this is left. Says so if the request asked for stream_events; else
+  // nothing, if nothing that this stream said is taken back; else the stream ends with the error `rewound`.
+  struct Rewound {
+    std::string chunks;
+    bool ended = false;
+  };
+  Rewound rewind(const AnswerText& left, std::uint64_t seq);
+
   // The finish_reason, usage if asked for, [DONE]. An end that cut the answer short: usage if asked for, the error,
   // [DONE].
   std::string finish(const FinishEvent& end);
@@ -66,10 +74,12 @@ class StreamAnswer {
   void end();
 
   AnswerHead head_;
+  const Vocabulary* vocabulary_;
   Logprobs logprobs_;
   ThoughtSplit split_;
   std::string prefix_;  // of every chunk, up to its choices
   TextCount sent_;
+  std::size_t n_rows_sent_ = 0;
   bool has_begun_ = false;
   bool has_ended_ = false;
 };

@@ -17,8 +17,12 @@ constexpr ErrorName kOfReading[] = {
     {503, "rate_limit_error", "busy"},
 };
 
+// The end of a stream that is none of its generation (stream_answer.cc).
+constexpr ErrorName kOfStreams[] = {{409, "invalid_request_error", "rewound"}};
+
 std::vector<ErrorName> all_errors() {
   std::vector<ErrorName> all = error_names();
+  all.insert(all.end(), std::begin(kOfStreams), std::end(kOfStreams));
   all.insert(all.end(), std::begin(kOfReading), std::end(kOfReading));
   for (std::size_t i = 1; i < kEndReasons; ++i) {
     FinishEvent end;

@@ -45,6 +45,8 @@ constexpr std::array kLimits{
     Limit{"kTagsMax", limits::kTagsMax},
     Limit{"kTimeoutMsMax", limits::kTimeoutMsMax},
     Limit{"kTokenizeBytesMax", limits::kTokenizeBytesMax},
+    Limit{"kEditsMax", limits::kEditsMax},
+    Limit{"kBranchesMax", limits::kBranchesMax},
     Limit{"kTokensMax", limits::kTokensMax},
     Limit{"kTokensPageDefault", limits::kTokensPageDefault},
     Limit{"kTokensPageMax", limits::kTokensPageMax},
