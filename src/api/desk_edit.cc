@@ -78,7 +78,8 @@ asio::awaitable<Result<Edited>> Desk::edit(std::shared_ptr<Dossier> dossier, Edi
   const std::string pause_id = ours ? ours->id : std::string();
   Result<Edited> edited = co_await edit_paused(dossier, std::move(body));
   if (pause_id.empty()) co_return edited;
-  const Result<std::size_t> resumed = co_await resume(dossier, pause_id, "edit");
+  std::string body_digest = "edit";  // named: g++ 12 destroys some temporaries of a co_await twice
+  const Result<std::size_t> resumed = co_await resume(dossier, pause_id, std::move(body_digest));
   if (edited && resumed) edited->pause_id.clear();
   co_return edited;
 }
@@ -93,7 +94,8 @@ asio::awaitable<Result<Edited>> Desk::edit_paused(std::shared_ptr<Dossier> dossi
     if (!splices) return splices.error();
     return core_->prepare_revision(*anchor, *splices);
   };
-  Result<Revision> revision = co_await lanes_.run(anchor->journal.text().size(), nullptr, work);
+  std::shared_ptr<Leaver> nobody_leaves;
+  Result<Revision> revision = co_await lanes_.run(anchor->journal.text().size(), std::move(nobody_leaves), work);
   if (!revision) co_return revision.error();
   const bool is_sent = was_sent(*dossier, *revision);
   if (is_sent && !body.ends_streams && !body.dry_run)
@@ -182,8 +184,9 @@ asio::awaitable<Result<std::vector<std::shared_ptr<Dossier>>>> Desk::fork(std::s
     }
     return generations;
   };
-  Result<std::vector<Generation>> generations =
-      co_await lanes_.run(anchor->journal.text().size() * body.branches.size(), nullptr, work);
+  const std::size_t n_work = anchor->journal.text().size() * body.branches.size();
+  std::shared_ptr<Leaver> nobody_leaves;
+  Result<std::vector<Generation>> generations = co_await lanes_.run(n_work, std::move(nobody_leaves), work);
   if (!generations) co_return generations.error();
   if (const auto checked = check_caps(who, body.branches.size()); !checked) co_return checked.error();
   const Position at = body.at ? *token_at(*body.at, anchor->journal) : anchor->journal.size();
