@@ -176,6 +176,8 @@ class Desk final : private Sessions::Steering {
   Result<Generation> branch_of(const Anchor& anchor, const ForkBody::Branch& branch, const ForkBody& body) const;
   std::shared_ptr<Dossier> file_branch(const Dossier& parent, const Generation& generation, const Principal& who,
                                        Position at);
+  static void name_answer(AnswerHead& head);
+  void enter(const std::shared_ptr<Dossier>& dossier);
   Result<void> start_in_core(const std::shared_ptr<Dossier>& dossier, Generation&& prepared, bool paused);
   Result<void> check_client_id(const Call& call, const Principal& who) const;
   std::optional<Result<Opened>> repeated(const Call& call, const Principal& who, const std::string& digest) const;

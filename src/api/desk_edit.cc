@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/control_body.h"
 #include "api/desk.h"
 #include "api/names.h"
 #include "base/limits.h"
@@ -17,10 +18,6 @@ Error has_ended(const Dossier& dossier) {
 }
 Error not_begun() { return {Code::kWrongState, "it waits for the generation before it in its session", {}, true}; }
 Error never_began() { return {Code::kWrongState, "it ended before it began: there is nothing to fork", {}, false}; }
-
-Error another_version(std::uint64_t version) {
-  return {Code::kStale, "the generation has another version", "it has " + std::to_string(version), false, "if_version"};
-}
 
 Error text_sent(std::size_t n_kept, std::size_t n_sent) {
   return {
@@ -142,13 +139,9 @@ std::shared_ptr<Dossier> Desk::file_branch(const Dossier& parent, const Generati
   auto dossier = std::make_shared<Dossier>(executor_);
   dossier->head = parent.head;
   AnswerHead& head = dossier->head;
-  head.generation_id = new_id(kGenerationPrefix);
-  head.id = std::string(head.route == Route::kChat ? kChatPrefix : kTextPrefix)
-                .append(head.generation_id.substr(kGenerationPrefix.size()));
+  name_answer(head);
   head.session.clear();
   head.seed = generation.request().sampling.seed;
-  dossier->created = clock_.now();
-  head.created = static_cast<std::int64_t>(unix_time(dossier->created));
   dossier->tenant = who.tenant;
   dossier->owner = who.name;
   dossier->options = parent.options;
@@ -159,10 +152,7 @@ std::shared_ptr<Dossier> Desk::file_branch(const Dossier& parent, const Generati
   dossier->prompt = generation.request().prompt;
   dossier->parent = parent.id();
   dossier->forked_at = at;
-  dossier->recording.begin(dossier->created);
-  catalogue_.file(dossier);
-  sessions_.join(dossier);
-  tell_followers(*dossier, 0);
+  enter(dossier);
   return dossier;
 }
 

@@ -82,9 +82,7 @@ std::shared_ptr<Dossier> Desk::file(const Call& call, const Principal& who, Prom
   auto dossier = std::make_shared<Dossier>(executor_);
   AnswerHead& head = dossier->head;
   head.route = call.route;
-  head.generation_id = new_id(kGenerationPrefix);
-  head.id = std::string(call.route == Route::kChat ? kChatPrefix : kTextPrefix)
-                .append(head.generation_id.substr(kGenerationPrefix.size()));
+  name_answer(head);
   head.model = options_.model_name;
   head.session = call.fermata.session;
   head.system_fingerprint = "fp_" + core_->info().fingerprint.substr(0, 16);
@@ -95,8 +93,6 @@ std::shared_ptr<Dossier> Desk::file(const Call& call, const Principal& who, Prom
     head.thought = {std::string(kThoughtBegin), std::string(kThoughtEnd), prompt.opens_thought};
   head.include_usage = call.include_usage;
   head.stream_events = call.fermata.stream_events;
-  dossier->created = clock_.now();
-  head.created = static_cast<std::int64_t>(unix_time(dossier->created));
   dossier->client_id = call.fermata.client_id;
   dossier->tenant = who.tenant;
   dossier->owner = who.name;
@@ -105,11 +101,25 @@ std::shared_ptr<Dossier> Desk::file(const Call& call, const Principal& who, Prom
   dossier->priority = call.request.priority;
   dossier->prompt = std::move(prompt.tokens);
 
+  enter(dossier);
+  return dossier;
+}
+
+// Its ids; the route is known.
+void Desk::name_answer(AnswerHead& head) {
+  head.generation_id = new_id(kGenerationPrefix);
+  head.id = std::string(head.route == Route::kChat ? kChatPrefix : kTextPrefix)
+                .append(head.generation_id.substr(kGenerationPrefix.size()));
+}
+
+// From now on it is there for clients.
+void Desk::enter(const std::shared_ptr<Dossier>& dossier) {
+  dossier->created = clock_.now();
+  dossier->head.created = static_cast<std::int64_t>(unix_time(dossier->created));
   dossier->recording.begin(dossier->created);
   catalogue_.file(dossier);
   sessions_.join(dossier);
   tell_followers(*dossier, 0);
-  return dossier;
 }
 
 asio::awaitable<Result<Desk::Opened>> Desk::open(Call call, Principal who, std::string body_digest,

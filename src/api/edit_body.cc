@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "api/control_body.h"
 #include "api/openai/call_parts.h"
 #include "base/limits.h"
 #include "base/utf8.h"
@@ -70,28 +71,20 @@ Error not_there(const Place& place, std::string what, std::size_t n) {
           "asked for " + std::to_string(place.at), false, "edits"};
 }
 
-// The byte of the raw completion at which this UTF-16 unit begins; ill-formed bytes count as the U+FFFD they are shown
-// as.
-std::optional<std::size_t> byte_of_utf16(std::string_view text, std::size_t unit) {
+struct Utf16Place {
   std::size_t byte = 0;
-  std::size_t n_units = 0;
-  while (byte < text.size() && n_units < unit) {
-    const Utf8Unit one = utf8_unit(text.substr(byte));
-    n_units += one.kind == Utf8Unit::Kind::kCharacter && one.n_bytes == 4 ? 2 : 1;
-    byte += one.n_bytes;
+  std::size_t n_units = 0;  // before it
+};
+// Where this UTF-16 unit of the raw completion begins, or its end if it has fewer; ill-formed bytes count as the U+FFFD
+// they are shown as.
+Utf16Place utf16_place(std::string_view text, std::size_t unit) {
+  Utf16Place place;
+  while (place.byte < text.size() && place.n_units < unit) {
+    const Utf8Unit one = utf8_unit(text.substr(place.byte));
+    place.n_units += one.kind == Utf8Unit::Kind::kCharacter && one.n_bytes == 4 ? 2 : 1;
+    place.byte += one.n_bytes;
   }
-  if (n_units < unit) return std::nullopt;
-  return byte;
-}
-
-std::size_t n_utf16(std::string_view text) {
-  std::size_t n = 0;
-  for (std::size_t byte = 0; byte < text.size();) {
-    const Utf8Unit one = utf8_unit(text.substr(byte));
-    n += one.kind == Utf8Unit::Kind::kCharacter && one.n_bytes == 4 ? 2 : 1;
-    byte += one.n_bytes;
-  }
-  return n;
+  return place;
 }
 
 Result<std::size_t> byte_at(const Place& place, const Journal& journal) {
@@ -104,9 +97,11 @@ Result<std::size_t> byte_at(const Place& place, const Journal& journal) {
     case Place::Unit::kByte:
       if (at > text.size()) return not_there(place, "bytes in the completion", text.size());
       return at;
-    case Place::Unit::kUtf16:
-      if (const auto byte = byte_of_utf16(text, at)) return *byte;
-      return not_there(place, "UTF-16 units in the completion", n_utf16(text));
+    case Place::Unit::kUtf16: {
+      const Utf16Place found = utf16_place(text, at);
+      if (found.n_units >= at) return found.byte;
+      return not_there(place, "UTF-16 units in the completion", found.n_units);
+    }
   }
   return at;
 }
@@ -176,20 +171,8 @@ std::vector<Edit> read_edits(FieldReader& fields) {
   return edits;
 }
 
-Result<json::object> parse_edit_object(std::string_view body) {
-  if (body.empty()) return json::object();
-  if (body.size() > limits::kEditBodyBytesMax)
-    return Error{Code::kTooLarge,
-                 "the body has " + std::to_string(body.size()) + " bytes; at most " +
-                     std::to_string(limits::kEditBodyBytesMax) + " are read here",
-                 {},
-                 false,
-                 std::string(kWholeBody)};
-  return parse_object(body);
-}
-
 Result<EditBody> parse_edit(std::string_view body) {
-  const Result<json::object> object = parse_edit_object(body);
+  const Result<json::object> object = parse_control(body, limits::kEditBodyBytesMax);
   if (!object) return object.error();
   EditBody edit;
   Complaints complaints;

@@ -38,10 +38,6 @@ struct EditBody {
   bool ends_streams = false;  // that cannot take text back
 };
 
-// The body of an edit or a fork as JSON; an empty one is an object without fields. kTooLarge beyond
-// limits::kEditBodyBytesMax.
-Result<json::object> parse_edit_object(std::string_view body);
-
 // The errors are the client's to read.
 Result<EditBody> parse_edit(std::string_view body);
 // The field `edits` of an object, if it is there; also that of a fork.

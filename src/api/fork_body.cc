@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "api/control_body.h"
 #include "api/openai/call_parts.h"
 #include "base/limits.h"
 
@@ -42,7 +43,7 @@ void read_branches(FieldReader& fields, ForkBody& fork) {
 }  // namespace
 
 Result<ForkBody> parse_fork(std::string_view body) {
-  const Result<json::object> object = parse_edit_object(body);
+  const Result<json::object> object = parse_control(body, limits::kEditBodyBytesMax);
   if (!object) return object.error();
   ForkBody fork;
   Complaints complaints;
