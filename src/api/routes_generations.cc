@@ -87,6 +87,7 @@ HttpResponse list(Desk& desk, const HttpRequest& request) {
 // The fields of a resume.
 struct ResumeCall {
   std::string pause_id;
+  std::optional<std::int64_t> if_version;
   bool stream = false;
   bool wait = false;
 };
@@ -106,8 +107,7 @@ Result<ResumeCall> parse_resume(std::string_view body) {
   }
   call.stream = fields.boolean("stream").value_or(false);
   call.wait = fields.boolean("wait").value_or(false);
-  if (const auto version = fields.integer("if_version", 0, INT32_MAX); version && *version != 1)
-    complaints.add({Code::kStale, "the generation has another version", "it has 1", false, "if_version"});
+  call.if_version = fields.integer("if_version", 0, INT32_MAX);
   for (const std::string_view later : {"edits", "inject", "sampling", "decisions"})
     if (fields.any(later)) fields.complain(later, "is not supported yet");
   fields.refuse_unread();
@@ -117,6 +117,9 @@ Result<ResumeCall> parse_resume(std::string_view body) {
 
 asio::awaitable<void> resume(Desk& desk, std::shared_ptr<Dossier> dossier, ResumeCall call, std::string body_digest,
                              Exchange& exchange) {
+  const std::uint64_t version = dossier->recording.version();
+  if (call.if_version && static_cast<std::uint64_t>(*call.if_version) != version)
+    co_return co_await refuse(exchange, another_version(version));
   const Result<std::size_t> from = co_await desk.resume(dossier, call.pause_id, std::move(body_digest));
   if (!from) co_return co_await refuse(exchange, from.error());
   if (call.stream) co_return co_await send_stream(desk, dossier, *from, exchange);

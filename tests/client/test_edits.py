@@ -88,6 +88,9 @@ def test_a_dry_run_changes_nothing_and_an_old_version_is_stale(fake):
     fake.post(f"/v1/generations/{name}/edit", edit).ok()
     refused = fake.post(f"/v1/generations/{name}/edit", {**edit, "if_version": 1})
     assert (refused.status, refused.error["code"], refused.error["param"]) == (409, "stale", "if_version")
+    refused = fake.post(f"/v1/generations/{name}/resume", {"if_version": 1})
+    assert (refused.status, refused.error["code"], refused.error["param"]) == (409, "stale", "if_version")
+    fake.post(f"/v1/generations/{name}/resume", {"if_version": 2}).ok(202)
 
 
 def test_text_that_was_sent_is_not_taken_back_unless_its_stream_is_told(fake):
